@@ -27,7 +27,7 @@ check: .venv/stamp-dev  ## style, types and floors
 slow: .venv/stamp-fuzz .venv/stamp-servers  ## the tests that take minutes, folder by folder; ONLY="tests/laws/ tests/verify/" takes some of them
 	@failed=; for part in $(or $(ONLY),$(sort $(filter-out %__pycache__/,$(wildcard tests/*/)))); do \
 	  echo "== $$part"; code=0; \
-	  $(BIN)/python -m pytest -q -rs -m slow --durations=5 --numprocesses=auto --dist=worksteal $$part || code=$$?; \
+	  $(BIN)/python -m pytest -q -rs -m slow --durations=30 --numprocesses=auto --dist=worksteal $$part || code=$$?; \
 	  test $$code -eq 0 -o $$code -eq 5 || failed="$$failed $$part"; \
 	done; test -z "$$failed" || { echo "slow tests failed in$$failed"; exit 1; }
 
@@ -42,6 +42,7 @@ docs: .venv/stamp-dev  ## pages that are made from the code, the notebooks, and 
 	$(BIN)/python tools/make_docs.py
 	$(BIN)/python tools/make_library.py
 	$(BIN)/python tools/make_zoo.py
+	$(BIN)/python tools/make_published.py
 	$(BIN)/python tools/make_reference.py
 	$(BIN)/python tools/run_notebooks.py
 	$(BIN)/python tools/make_site.py

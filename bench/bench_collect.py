@@ -30,12 +30,12 @@ from sfumato.local.task import planned_task
 SERVE = """
 import asyncio, sys
 import sfumato
-from sfumato.server.http import HttpDoor
-from sfumato.server.audit_log import Journal
+from sfumato.server.http import HttpServer
+from sfumato.server.audit_log import AuditLog
 from sfumato.server.users import Users
 async def main(policy):
     with sfumato.open(policy) as gate:
-        door = HttpDoor(gate, Users(gate.policy.data.state), Journal(gate.policy.data.state))
+        door = HttpServer(gate, Users(gate.policy.data.state), AuditLog(gate.policy.data.state))
         print(*await door.start("127.0.0.1", 0), flush=True)
         await asyncio.sleep(3600)
 asyncio.run(main(sys.argv[1]))

@@ -1,22 +1,27 @@
 """How often intervals of 95 % hold the plain answer: every kind of interval, fresh draws through the whole path.
 
-    python bench/bench_coverage.py [--runs 2000] [--only median,avg] [--epsilon 0.2]
+    python bench/bench_coverage.py [--intervals 2000] [--seconds 10] [--only median,avg] [--epsilon 0.2]
 
 Data: 600 made-up people with one row each, so that no bound cuts rows and plain SQL is what an interval is about. Every
-draw is a query of its own: another filter that everybody passes, planned, charged, drawn and stored as any other. `held`
-is the part of intervals that hold the plain number, of one group of each answer in turn (open keys: where it is shown),
-with the 99 % interval of Clopper and Pearson; below 95 % by more than chance is a fault, and said. `untold` is the part
-that is the whole range or may be anything, and counts as held.
+draw is a query of its own, at an epsilon that is larger by 1e-12: planned, charged, drawn and stored as any other. Each
+kind ends with so many intervals, or after so many seconds of CPU. `held` is the part of them that hold the plain number,
+of all groups of an answer (open keys: where they are shown), with the 99 % interval of Clopper and Pearson; prefix sums
+share their noise, so there each answer counts once, with the part of its totals that are held, and the interval is the
+normal one. Below 95 % by more than chance is a fault, and said. `untold` is the part that is the whole range or may be
+anything, and counts as held.
 """
 
 # ruff: noqa: E501  a query stands on one line
 from __future__ import annotations
 
 import argparse
+import statistics
 import sys
 import time
 import warnings
 from datetime import date, timedelta
+from fractions import Fraction
+from statistics import NormalDist
 from typing import Any
 
 import duckdb
@@ -71,27 +76,55 @@ def frame() -> pd.DataFrame:
     )
 
 
-def covered(gate: Any, sql: str, truth: dict[Any, Any], options: dict[str, Any], runs: int) -> tuple[int, int, int]:
-    """How many intervals there were, how many held, and how many said nothing: of one group of each answer, in turn."""
-    met = held = nothing = 0
-    groups = [key for key, value in truth.items() if value is not None]
-    for number in range(runs):
-        answer, group = gate.sql(sql.format(k=f"k < {number + 1}"), **options), groups[number % len(groups)]
-        place = next((i for i, row in enumerate(answer.rows) if row[:-1] == group), None)
-        if place is None:
-            continue  # an open key that is not shown
-        ends, untold = answer.intervals(first=place + 1)[place][-1], answer.untold(first=place + 1)[place][-1]
-        met += 1
-        nothing += untold
-        held += untold if ends is None else ends[0] <= truth[group] <= ends[1]
-    return met, held, nothing
+def gate_of(data: pd.DataFrame) -> Any:
+    """A gateway with a budget that does not end, but for delta, which pays for fifty selections of keys."""
+    return sfumato.protect(
+        data, unit="id", rows_per_unit=1, epsilon=10**9, delta=0.9, composition="best",
+        bounds={"k": (0, 10**9), "x": (0, 100), "y": (0, 2000), "d": (date(2019, 1, 1), date(2022, 1, 1))},
+        values={"g": ["a", "b", "c", "d"]},
+    )  # fmt: skip
+
+
+def covered(
+    data: pd.DataFrame, sql: str, truth: dict[Any, Any], options: dict[str, Any], *, most: int, until: float
+) -> list[tuple[int, int, int]]:
+    """Of each answer: how many intervals there were, how many held, and how many said nothing."""
+    answers: list[tuple[int, int, int]] = []
+    groups, number, met = {key for key, value in truth.items() if value is not None}, 0, 0
+    while met < most and time.process_time() < until:
+        with gate_of(data) as gate:
+            for turn in range(number, number + 50):
+                answer = gate.sql(sql, epsilon=options["epsilon"] + Fraction(turn, 10**12), noise=options["noise"])
+                ends, untold, held, nothing = answer.intervals(), answer.untold(), 0, 0
+                places = [i for i, row in enumerate(answer.rows) if row[:-1] in groups]
+                for place in places:
+                    end, said = ends[place][-1], bool(untold[place][-1])
+                    nothing += said
+                    held += said if end is None else end[0] <= truth[answer.rows[place][:-1]] <= end[1]
+                answers.append((len(places), held, nothing))
+                met += 1 if options["shared"] else len(places)
+                if met >= most or time.process_time() > until:
+                    break
+            number += 50
+    return answers
+
+
+def chances(answers: list[tuple[int, int, int]], shared: bool) -> tuple[int, float, float, float]:
+    """How many independent ones there are, the part that held, and from where to where it may be, with 99 %."""
+    met, held = sum(n for n, _, _ in answers), sum(h for _, h, _ in answers)
+    if not shared:
+        return met, held / met, bound_below(held, met, 0.005), bound_above(held, met, 0.005)
+    parts = [h / n for n, h, _ in answers]
+    error = NormalDist().inv_cdf(0.995) * statistics.stdev(parts) / len(parts) ** 0.5
+    return len(parts), statistics.mean(parts), statistics.mean(parts) - error, min(1.0, statistics.mean(parts) + error)
 
 
 def main() -> None:
     """The table; exit code 1 if a kind holds less than it says by more than chance."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--runs", type=int, default=2000)
-    parser.add_argument("--epsilon", default="0.2")
+    parser.add_argument("--intervals", type=int, default=2000)
+    parser.add_argument("--seconds", type=float, default=10)
+    parser.add_argument("--epsilon", type=Fraction, default=Fraction(1, 5))
     parser.add_argument("--only", default="")
     asked = parser.parse_args()
     warnings.simplefilter("ignore")
@@ -99,29 +132,24 @@ def main() -> None:
     plain = duckdb.connect(config={"threads": 1})
     plain.register("data", data)
     wanted = [name for name in KINDS if not asked.only or name in asked.only.split(",")]
-    print(f"{PEOPLE} people, epsilon {asked.epsilon}, {asked.runs} fresh draws of each kind, intervals of 95 %")
+    print(f"{PEOPLE} people, epsilon {float(asked.epsilon)}, intervals of 95 %")
     print(f"{'kind':24}{'noise':11}{'intervals':>10}{'held':>9}{'99 % from':>11}{'to':>9}{'untold':>9}{'CPU s':>8}")
     wrong = []
     for name in wanted:
-        truth = {row[:-1]: row[-1] for row in plain.execute(KINDS[name].format(k="true")).fetchall()}
+        sql = KINDS[name].format(k="true")
+        truth = {row[:-1]: row[-1] for row in plain.execute(sql).fetchall()}
         truth = {key: value.date() if hasattr(value, "date") else value for key, value in truth.items()}
         for noise in ("geometric", *(("gaussian",) if name in GAUSSIAN else ())):
-            began = time.process_time()
-            with sfumato.protect(
-                data, unit="id", rows_per_unit=1, epsilon=10**9, delta=0.9, composition="best",
-                bounds={"k": (0, 10**9), "x": (0, 100), "y": (0, 2000), "d": (date(2019, 1, 1), date(2022, 1, 1))},
-                values={"g": ["a", "b", "c", "d"]},
-            ) as gate:  # fmt: skip
-                options = {"epsilon": asked.epsilon, "noise": noise}
-                met, held, nothing = covered(gate, KINDS[name], truth, options, asked.runs)
-            spent = time.process_time() - began
-            low, high = (bound_below(held, met, 0.005), bound_above(held, met, 0.005)) if met else (0.0, 1.0)
-            if not met or high < 0.95:
+            began, shared = time.process_time(), name == "prefix sums"
+            options = {"epsilon": asked.epsilon, "noise": noise, "shared": shared}
+            answers = covered(data, sql, truth, options, most=asked.intervals, until=began + asked.seconds)
+            met, part, low, high = chances(answers, shared)
+            if high < 0.95:
                 wrong.append(name)
-            part = f"{held / met:9.2%}" if met else f"{'-':>9}"
+            nothing = sum(n for *_, n in answers) / max(1, sum(n for n, *_ in answers))
+            spent = time.process_time() - began
             print(
-                f"{name:24}{noise:11}{met:10,}{part}{low:11.2%}{high:9.2%}{nothing / max(1, met):9.1%}{spent:8.1f}",
-                flush=True,
+                f"{name:24}{noise:11}{met:10,}{part:9.2%}{low:11.2%}{high:9.2%}{nothing:9.1%}{spent:8.1f}", flush=True
             )
     if wrong:
         sys.exit(f"intervals hold less than they say: {', '.join(wrong)}")

@@ -24,8 +24,8 @@ import asyncpg
 
 import sfumato
 from sfumato.cli import clinic
-from sfumato.server.audit_log import Journal
-from sfumato.server.http import HttpDoor
+from sfumato.server.audit_log import AuditLog
+from sfumato.server.http import HttpServer
 from sfumato.server.pgwire.server import WireServer
 from sfumato.server.tokens import issue
 from sfumato.server.users import Users
@@ -53,10 +53,10 @@ def serve(policy: Path, pipe: multiprocessing.connection.Connection) -> None:
 
     async def run() -> None:
         with sfumato.open(policy) as gate:
-            users, journal = Users(gate.policy.data.state), Journal(gate.policy.data.state)
+            users, journal = Users(gate.policy.data.state), AuditLog(gate.policy.data.state)
             users.add("ana", "analyst", PASSWORD)
             token = issue(users, "ana", timedelta(days=1))[1]
-            door, wire = HttpDoor(gate, users, journal), WireServer(gate, users, journal)
+            door, wire = HttpServer(gate, users, journal), WireServer(gate, users, journal)
             pipe.send((await door.start("127.0.0.1", 0), await wire.start("127.0.0.1", 0), token))
             while await asyncio.get_running_loop().run_in_executor(None, pipe.recv) == "cpu":
                 used = resource.getrusage(resource.RUSAGE_SELF)

@@ -5,9 +5,10 @@
 Epsilon 1, delta 1e-7, at most five rows of a person. Each peer is a file of bench/peers and runs in an environment of
 its own, made at the first time below .venv-peers; one that cannot be installed, or a question that it refuses, is said
 to be so. `sd` is that of its answers, for groups the root of the mean variance; `off` the root of the mean squared
-distance to the truth, with what the bound of five leaves out; a group that is not told counts as zero. Ratios are ours
-to theirs, above one where we are worse, with the ends of a 99 % interval (resampled). A question ends after --seconds
-with the runs that it has; ours runs ten times as often.
+distance to the truth, with what the bound of five leaves out; a group that is not told counts as zero. `error` is the
+median over runs and groups of the distance to the truth, over the truth. Ratios are ours to theirs, above one where we
+are worse, with the ends of a 99 % interval (resampled). A question ends after --seconds with the runs that it has; ours
+runs ten times as often.
 """
 
 from __future__ import annotations
@@ -123,7 +124,16 @@ def _question(key: str, plain: Told, ours: Told, theirs: dict[str, Told], runs: 
     """Print one question, every side of it; goes out: where ours is clearly above a peer that can be compared."""
     truth, base = plain[key]["answers"][0], statistics.median(plain[key]["cpu"])
     print(f"\n{key}: {QUESTIONS[key]}\n  plain: {base:.2f} ms" + ("" if isinstance(truth, dict) else f", {truth:,.7g}"))
-    heads = ((12, ""), (7, "runs"), (10, "CPU ms"), (8, "/plain"), (14, "told"), (10, "sd"), (26, "ours/sd"))
+    heads = (
+        (12, ""),
+        (7, "runs"),
+        (10, "CPU ms"),
+        (8, "/plain"),
+        (14, "told"),
+        (9, "error"),
+        (10, "sd"),
+        (26, "ours/sd"),
+    )
     print("".join(f"{head:>{width}}" for width, head in (*heads, (11, "off"), (26, "ours/off"))))
     above = []
     for name, told in {"ours": ours, **theirs}.items():
@@ -135,8 +145,8 @@ def _question(key: str, plain: Told, ours: Told, theirs: dict[str, Told], runs: 
         ratios = {} if name == "ours" else sides.ratios()
         cost = statistics.median(here["cpu"])
         print(
-            f"  {name:12}{len(here['answers']):5}{cost:10,.1f}{cost / base:8,.1f}{sides.told:>14}{sides.sd:10,.4g}"
-            f"{_shown(ratios.get('sd')):>26}{sides.off:>11,.4g}{_shown(ratios.get('off')):>26}"
+            f"  {name:12}{len(here['answers']):5}{cost:10,.1f}{cost / base:8,.1f}{sides.told:>14}{sides.error:9.2%}"
+            f"{sides.sd:10,.4g}{_shown(ratios.get('sd')):>26}{sides.off:>11,.4g}{_shown(ratios.get('off')):>26}"
             + ("" if _fair(peer) else f"  bounds {peer.BOUNDS}, length {peer.LENGTH}"),
             flush=True,
         )
@@ -157,6 +167,9 @@ class Sides:
         self.truth, self.chance = truth, np.random.default_rng(11)
         self.our, self.their = ours, theirs
         self.sd, self.off = (float(np.sqrt(mean)) for mean in (self._var(theirs, theirs), self._square(theirs)))
+        exact = truth if isinstance(truth, dict) else {(): truth}
+        given = [answer if isinstance(answer, dict) else {(): answer} for answer in theirs]
+        self.error = statistics.median(abs(a.get(k, 0.0) - t) / abs(t) for a in given for k, t in exact.items() if t)
         if isinstance(truth, dict):
             self.told = f"{statistics.mean(len(answer) for answer in theirs):,.0f} keys"
         else:

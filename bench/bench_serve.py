@@ -17,7 +17,7 @@ from pathlib import Path
 
 from sfumato.cli.clinic import write_clinic
 from sfumato.policy import load
-from sfumato.server.pgwire.simple_client import Caller
+from sfumato.server.pgwire.simple_client import SimpleClient
 from sfumato.server.users import Users
 
 COMMAND = [sys.executable, "-c", "from sfumato.cli import main; main()"]
@@ -67,7 +67,7 @@ def reload(policy):
         port = int(server.stdout.readline().rsplit(":", 1)[1].split("/")[0])
         while server.stdout.readline() != "ready\n":
             pass
-        with Caller("127.0.0.1", port, "ana", PASSWORD, "clinic") as caller:
+        with SimpleClient("127.0.0.1", port, "ana", PASSWORD, "clinic") as caller:
             alone = replies(caller, 2)
             again = [*COMMAND, "reload", "-p", str(policy)]
             quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}

@@ -23,7 +23,7 @@ import numpy as np
 
 from sfumato.engines.duckdb import DuckDB
 from sfumato.gateway import Gateway
-from sfumato.gateway.dry_run import Rehearsal
+from sfumato.gateway.dry_run import DryRun
 from sfumato.gateway.query import Query
 from sfumato.ledger import Ledger
 from sfumato.policy import Policy, from_dict
@@ -195,7 +195,7 @@ def engine_part(gate: Gateway, sql: str) -> Callable[[], None]:
 def forget(gate: Gateway) -> None:
     """Let the gateway remember nothing of earlier questions."""
     planner = gate._planner
-    planner._questions, planner._plans, planner._dry_run = Recent(10**6), Recent(10**6), Rehearsal(gate._engine)
+    planner._questions, planner._plans, planner._dry_run = Recent(10**6), Recent(10**6), DryRun(gate._engine)
     gate._engine.forget()
 
 

@@ -86,15 +86,15 @@ class Rows:
         return self._engine._fixed.fix(text, self._engine._computed)
 
 
-def finish(question: Any, released: Any, run: Any) -> list[tuple[Any, ...]]:
+def finish(last: Any, released: Any, run: Any) -> list[tuple[Any, ...]]:
     """The rows above the releases, where `run` runs a statement beside temporary tables."""
-    last = module("finishing").finish(question)
+    last = module("finishing").finish(last)
     return run(last.text, module("finishing").temporaries(released, last.reads))
 
 
 def fixed_tables(cut: Any, released: Any, run: Any) -> dict[int, Any]:
     """Public rows made of earlier releases, each computed once, as an engine makes them."""
-    relations, tables = import_module("sfumato.sql.relations"), import_module("sfumato.sql.finished_tables")
+    relations, tables = import_module("sfumato.algebra.relations"), import_module("sfumato.algebra.finished_tables")
     found = {}
     for fixed in relations.fixed_in(cut.release.below):
         if fixed.kept is not None or not relations.releases_in(fixed.below):

@@ -18,16 +18,11 @@ from tempfile import TemporaryDirectory
 
 import psycopg
 
+from tests.needed import missing
+
 NOBODY = 65534
 OTHERS = Path(__file__).parents[1] / ".venv" / "postgres"
 """Where `tools/postgres_versions.py` puts the major versions that Debian does not have."""
-
-
-def missing(reason):
-    """A skip that says why; where everything must be there, a failure."""
-    import pytest  # measurements use this file without it
-
-    (pytest.fail if os.environ.get("CI") == "true" else pytest.skip)(reason)
 
 
 def program(name):

@@ -9,8 +9,8 @@ import math
 from collections.abc import Callable
 from fractions import Fraction
 
-from sfumato.sql.noise_sums import Cells, Linear, OneCell, apart
-from sfumato.sql.noise_widths import Interval, NoiseTerm
+from sfumato.algebra.noise_sums import Cells, Linear, OneCell, apart
+from sfumato.algebra.noise_widths import Interval, NoiseTerm
 
 
 def plain_interval(top: Linear, bottom: Linear, cells: Cells, confidence: Fraction, chernoff: bool = False) -> Interval:

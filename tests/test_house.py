@@ -8,6 +8,7 @@ import importlib
 import inspect
 import json
 import re
+import shutil
 import subprocess
 import sys
 import tomllib
@@ -20,16 +21,18 @@ import typer
 from tools.make_docs import LABELS, PAGE, make_page, promise_of, read_promise
 
 from sfumato import errors
+from sfumato.algebra.aggregates import AGGREGATES
 from sfumato.cli import app
 from sfumato.engines import ENGINES
 from sfumato.mechanisms import MECHANISMS
-from sfumato.sql.aggregates import AGGREGATES
+from tests.needed import missing
 
 ROOT = Path(__file__).parents[1]
 SOURCE = ROOT / "src" / "sfumato"
 MODULES = sorted(SOURCE.rglob("*.py"))
 PAPERS = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
-CELLAR = [path for path in MODULES if path.relative_to(SOURCE).parts[0] in {"chance", "accounting", "mechanisms"}]
+FOUNDATIONS = ("sampling", "accounting", "mechanisms")
+BASE = [path for path in MODULES if path.relative_to(SOURCE).parts[0] in FOUNDATIONS]
 
 
 def name_of(path):
@@ -135,6 +138,23 @@ def test_every_room_is_in_the_tour():
     assert not [room for room in rooms if f"\n      {room}/" not in tour]
 
 
+def test_every_module_is_in_the_tour():
+    tour = (ROOT / "docs" / "tour.md").read_text(encoding="utf-8").partition("## Built, and not built")[0]
+    words = set(re.findall(r"\w+", tour))
+    modules = [path for path in MODULES if not path.stem.startswith("__")]
+    assert len(modules) > 700
+    assert not [name_of(path) for path in modules if path.stem not in words]
+
+
+def test_every_package_is_in_the_picture_of_the_readme():
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    picture = readme.partition("## The packages")[2].partition("\n## ")[0]
+    words = set(re.findall(r"\w+", picture))
+    packages = [path.parent.name for path in SOURCE.glob("*/__init__.py")]
+    assert len(packages) > 20
+    assert not [name for name in packages if name not in words]
+
+
 @pytest.mark.parametrize("name", AGGREGATES)
 def test_an_aggregate_is_named_where_people_read_what_they_may_ask(name):
     kind = AGGREGATES[name]
@@ -186,8 +206,12 @@ def test_exact_is_opened_by_mechanisms_only():
     assert not [name_of(path) for path in MODULES if path not in may and "_sealed" in path.read_text(encoding="utf-8")]
 
 
-@pytest.mark.parametrize("path", CELLAR, ids=name_of)
-def test_the_cellar_stands_on_numpy_cryptography_and_the_standard_library(path):
+def test_the_foundations_are_packages():
+    assert {path.relative_to(SOURCE).parts[0] for path in BASE} == set(FOUNDATIONS)
+
+
+@pytest.mark.parametrize("path", BASE, ids=name_of)
+def test_the_foundations_need_numpy_cryptography_and_the_standard_library_only(path):
     allowed = set(sys.stdlib_module_names) | {"numpy", "cryptography", "sfumato"}
     assert {name.partition(".")[0] for name in imports(path)} <= allowed
 
@@ -285,6 +309,54 @@ def test_the_project_speaks_of_itself_only():
         assert not ticket.search(text), name_of(path)
 
 
+FACES = {
+    "accounting": set(),
+    "sampling": set(),
+    "ledger": set(),
+    "audit": set(),
+    "learn": set(),
+    "mechanisms": {"metrics"},
+    "gateway": {"opening", "rederive", "rounding"},
+    "intervals": {
+        "cell_intervals", "column_intervals", "fine_columns", "fine_numbers", "no_interval", "prefix_sums",
+        "provenance", "row_provenance",
+    },
+    "sql": {
+        "catalog.queries", "catalog.session_values", "catalog.tableless", "catalog.text_types", "catalog.translation",
+        "query_binding", "read.lexer", "read.moments", "read.normalize", "read.parameters", "read.parser",
+        "release.bundles", "release.claims", "release.digest", "release.normal_form", "release.plan", "release.ranks",
+        "release.release_plan", "release.releases", "unit_sizes",
+    },
+}  # fmt: skip
+"""The packages that others enter through their face, and the modules that are entered beside it."""
+
+
+def test_packages_are_entered_through_their_faces():
+    """A module inside of a package may be moved or renamed without a look at other packages."""
+    entered = {package: set() for package in FACES}
+    for path in MODULES:
+        own = path.relative_to(SOURCE).parts[0]
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("sfumato."):
+                _, package, *inside = node.module.split(".")
+                for alias in node.names:
+                    names = inside + [alias.name] * (SOURCE.joinpath(package, *inside, f"{alias.name}.py").exists())
+                    if package in FACES and package != own and names:
+                        entered[package].add(".".join(names))
+    assert entered == FACES
+
+
+def test_the_docstring_of_a_package_names_modules_that_exist():
+    """A module that was renamed is renamed there, too; words that are no modules are allowed by name."""
+    other = {"sfumato", "release", "loss", "sample_", "program", "lifting", "console"}
+    wrong = {}
+    for path in SOURCE.rglob("__init__.py"):
+        text = ast.get_docstring(ast.parse(path.read_text(encoding="utf-8"))) or ""
+        names = {*re.findall(r"`([a-z_]+)`", text), *re.findall(r"^    (\w+)\s{2,}", text, re.MULTILINE)}
+        wrong[name_of(path)] = names - {child.stem for child in path.parent.iterdir()} - other
+    assert {path: names for path, names in wrong.items() if names} == {}
+
+
 def test_a_class_name_exists_once():
     """Two public classes of one name are two meanings of a word: a reader cannot tell which one is meant."""
     places = defaultdict(list)
@@ -294,3 +366,55 @@ def test_a_class_name_exists_once():
                 places[node.name].append(str(path.relative_to(SOURCE)))
     assert {name: paths for name, paths in places.items() if len(paths) > 1} == {}
     assert len(places) > 400
+
+
+def imported_by(module):
+    """The modules of the package that a module imports, at its head or inside of functions, and so on from there."""
+    places = {".".join(path.relative_to(SOURCE.parent).with_suffix("").parts): path for path in MODULES}
+    places = {name.removesuffix(".__init__"): path for name, path in places.items()}
+    reached, left = set(), [module]
+    while left:
+        name = left.pop()
+        if name in reached or name not in places:
+            continue
+        reached.add(name)
+        for node in ast.walk(ast.parse(places[name].read_text(encoding="utf-8"))):
+            if isinstance(node, ast.Import):
+                left += [alias.name for alias in node.names]
+            elif isinstance(node, ast.ImportFrom) and node.module:
+                left += [node.module, *(f"{node.module}.{alias.name}" for alias in node.names)]
+    return {name: len(places[name].read_text(encoding="utf-8").splitlines()) for name in reached}
+
+
+CHECKED = {"kernel.certificate": 6_050, "kernel.sampling": 6_270, "kernel.secrecy": 7_820, "checking": 14_430}
+"""Lines of verify that are trusted when a certificate is checked: a proof of a claim, of a claim about a sample, of
+secrecy, and any certificate at all. These numbers only ever go down.
+"""
+SEARCHES = re.compile(
+    r"sfumato\.verify\.(prover\b|verdict|tight|undecided|simulate|explain|audited"
+    r"|refuter\.(bound|boxes|discrete|inputs|lettered|marks|normal|points|renyi|search|small|twin)"
+    r"|relational\.(finding|search|solve|table))"
+)
+
+
+@pytest.mark.parametrize(("module", "most"), CHECKED.items())
+def test_what_checks_a_certificate_only_shrinks_and_imports_no_search(module, most):
+    found = {name: lines for name, lines in imported_by(f"sfumato.verify.{module}").items() if ".verify" in name}
+    assert not [name for name in found if SEARCHES.match(name)]
+    assert most - 100 <= sum(found.values()) <= most, "the bound follows what is measured, and is never raised"
+
+
+def test_every_script_of_the_console_and_the_clients_can_be_read():
+    """One wrong quote leaves a page without its script."""
+    node = shutil.which("node")
+    if node is None:
+        missing("node is not installed")
+    scripts = [*(SOURCE / "server" / "console" / "static").rglob("*.js"), *(ROOT / "clients").rglob("*.js")]
+    assert len(scripts) > 20
+    wrong = {}
+    for script in scripts:
+        read = [node, "--check", "--input-type=module"]
+        done = subprocess.run(read, input=script.read_bytes(), capture_output=True, check=False)
+        if done.returncode:
+            wrong[name_of(script)] = done.stderr.decode()[:300]
+    assert wrong == {}

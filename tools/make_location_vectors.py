@@ -14,6 +14,7 @@ import numpy as np
 
 from sfumato.geo.lattice_noise import LatticeNoise
 from sfumato.geo.mechanism import LocationMechanism
+from sfumato.geo.traces import TraceMechanism
 from sfumato.reals import exp, sqrt
 
 FILE = Path(__file__).parents[1] / "clients" / "browser" / "location" / "tests" / "vectors.json"
@@ -66,6 +67,7 @@ def vectors() -> dict[str, Any]:
         points = made.frame.to_grid(*np.array(POSITIONS).T)
         shifted = points + np.array([17, -230, 45])
         lat, lon = made.frame.from_grid(shifted)
+        trace = TraceMechanism.of(made, "9 ln 4")
         settings.append(
             {
                 "level": level,
@@ -73,6 +75,8 @@ def vectors() -> dict[str, Any]:
                 "step": [str(n) for n in made.frame.step.as_integer_ratio()],
                 "rate": [str(end) for end in made.noise.rate.enclose(96)],
                 "proposal": [str(n) for n in made.noise.proposal.as_integer_ratio()],
+                "test_rate": [str(n) for n in trace.test_rate.as_integer_ratio()],
+                "threshold": int(trace.threshold / made.frame.step),
                 "grid": points.tolist(),
                 "shifted": shifted.tolist(),
                 "degrees": np.stack([lat, lon], axis=1).tolist(),

@@ -22,6 +22,9 @@ import typer
 
 import sfumato
 from sfumato import errors, gateway
+from sfumato.algebra.aggregates import AGGREGATES
+from sfumato.algebra.functions import FUNCTIONS
+from sfumato.algebra.functions.interval_ends import ENDS
 from sfumato.cli import app
 from sfumato.engines.duckdb import expressions as of_duckdb
 from sfumato.engines.postgres import expressions as of_postgres
@@ -29,9 +32,6 @@ from sfumato.engines.spark import expressions as of_spark
 from sfumato.policy import parse
 from sfumato.server.http.routes import ROUTES
 from sfumato.server.pgwire.settings import OURS
-from sfumato.sql.aggregates import AGGREGATES
-from sfumato.sql.functions import FUNCTIONS
-from sfumato.sql.functions.interval_ends import ENDS
 from sfumato.types import show
 
 ROOT = Path(__file__).parents[1]
@@ -48,46 +48,52 @@ POLICY_KEYS: dict[str, dict[str, str]] = {
     },
     "data": {
         "id": "The name of the data set. The budget belongs to it. It is also the database name of PostgreSQL clients.",
-        "version": "The name of these rows: your own, `daily`, `monthly` (UTC) or `live`. Stored answers belong to it.",
+        "version": "The version of the rows: a name, `daily`, `monthly` (UTC) or `live`. Stored answers belong to it.",
         "ledger": "The file that keeps charges and answers, or `postgresql://…` if several gateways share a budget.",
         "anchor": "A second file with the last entry of the ledger, compared at start and by `sfumato ledger verify`.",
         "state": "The directory of users, tokens, logs and prepared rows.",
-        "schema": "The schema before names of tables, `schema.table`; `public` is known besides.",
+        "schema": "The schema before names of tables, `schema.table`; `public` also works.",
     },
     "privacy": {
-        "epsilon": "The whole budget: what all analysts together may ever learn about one person.",
-        "delta": "The delta of the promise. Above 0 it allows partition selection and Gaussian noise.",
+        "epsilon": "The total privacy budget of all analysts.",
+        "delta": "The delta of the guarantee. Above 0 it allows partition selection and Gaussian noise.",
         "delta_selection": "The part of delta that partition selection may use in all.",
         "adjacency": "`add-remove`: a person is in the data or not. `replace`: a person's rows are other rows.",
         "composition": "How charges add up: `pure`, `zcdp`, or `best` of both.",
-        "query_epsilon": "What a query costs that names no epsilon.",
-        "query_delta": "What a query with partition selection uses of delta.",
-        "min_epsilon": "The least that a query may cost.",
+        "query_epsilon": "The default cost of a query.",
+        "query_delta": "The delta that a query with partition selection uses by default.",
+        "min_epsilon": "The minimum cost of a query.",
         "timing": "`padded` answers at times that do not depend on the rows; `plain` as soon as possible.",
         "failures": "Engine failures after a charge before the data version stops being served.",
         "partition": "`table.column` that divides people into cells with a budget of their own (parallel composition).",
     },
-    "analysts.NAME": {"epsilon": "This analyst's share of the total. Without a section, what is left of the total."},
+    "analysts.NAME": {
+        "epsilon": "This analyst's share of the total. Without a section, what is left of the total.",
+        "settings": (
+            'What connections of this analyst start with, for tools that cannot SET: `{ intervals = "on", '
+            'confidence = 0.9, noise = "auto" }`.'
+        ),
+    },
     "tables.NAME": {
-        "public": "`true` for a table about nobody: it is answered exactly and free, and has no unit.",
-        "unit": 'The privacy unit: a column, `row` if each row is one person, or `{ join = TABLE, on = "a = b" }`.',
-        "rows_per_unit": 'The contribution bound: the most rows that count of one unit, or `auto`. Not for `"row"`.',
-        "groups_per_unit": "The most groups that one unit counts in, for open keys and COUNT(DISTINCT x).",
+        "public": "`true` for a table without data about people: queries on it are exact and free, and it has no unit.",
+        "unit": 'A column, `row` if each row is one person, or a key, `{ join = TABLE, on = "a = b AND …" }`.',
+        "rows_per_unit": 'Contribution bound: the maximum number of rows counted per unit, or `auto`. Not for `"row"`.',
+        "groups_per_unit": "The maximum number of groups counted per unit, for undeclared keys and COUNT(DISTINCT x).",
         "l2_per_unit": "The contribution bound in the Euclidean norm, for Gaussian noise.",
-        "sum_per_unit": "The most that one unit adds to a lone SUM, by column, or `auto`.",
+        "sum_per_unit": "The maximum that one unit adds to a SUM that is alone in its query, by column, or `auto`.",
         "columns": "The columns that can be used. A column that is not listed cannot be used.",
     },
     "tables.NAME.columns.NAME": {
         "type": "`integer`, `decimal`, `double`, `date`, `timestamp`, `boolean` or `text`.",
-        "min": "The least value; lower ones count as this one.",
-        "max": "The greatest value; higher ones count as this one.",
+        "min": "The smallest value; lower values count as this one.",
+        "max": "The largest value; higher values count as this one.",
         "grid": "The step to which numbers are rounded.",
         "values": "The list of values; any other becomes NULL. GROUP BY then shows each of them.",
-        "max_length": "The longest text in characters; longer ones are cut.",
-        "nulls": "`false` leaves out rows with NULL here.",
+        "max_length": "The maximum text length in characters; longer texts are truncated.",
+        "nulls": "`false` excludes rows with NULL in this column.",
     },
     "tables.NAME.columns.NAME (a place)": {
-        "type": "`point`: two columns that are a place on the earth.",
+        "type": "`point`: a position on the earth, from two columns.",
         "grid": "The side of a map cell in metres.",
         "lat": "The column of latitudes, in degrees.",
         "lon": "The column of longitudes, in degrees.",
@@ -99,9 +105,10 @@ _REQUIRED = {
 }  # fmt: skip
 _WORDS = {
     ("source", "dsn"): "none", ("source", "master"): "`local[*]`", ("source", "tables"): "none",
-    ("data", "anchor"): "none", ("privacy", "partition"): "none",
+    ("data", "anchor"): "none", ("analysts.NAME", "settings"): "none", ("privacy", "partition"): "none",
     ("data", "ledger"): "`ID.ledger`", ("data", "state"): "`.sfumato`",
-    ("tables.NAME", "public"): "`false`", ("tables.NAME", "groups_per_unit"): "rows_per_unit",
+    ("tables.NAME", "public"): "`false`",
+    ("tables.NAME", "groups_per_unit"): "rows_per_unit; for undeclared keys at most 20",
     ("tables.NAME", "l2_per_unit"): "rows_per_unit", ("tables.NAME", "sum_per_unit"): "none",
     ("tables.NAME", "columns"): "none", ("tables.NAME.columns.NAME", "nulls"): "`true`",
     ("tables.NAME.columns.NAME", "type"): "the source's; required for text files without `values`",
@@ -202,7 +209,7 @@ def _command(name: str, command: Any) -> str:
 def http_page() -> str:
     """Every page of the HTTP interface."""
     rows = [
-        (f"`{page.method}`", f"`{page.path}`", ", ".join(page.roles) or "everybody", page.about)
+        (f"`{page.method}`", f"`{page.path}`", ", ".join(page.roles) or "no login", page.about)
         for page in sorted(ROUTES, key=lambda page: (page.path, page.method))
     ]
     head = (
@@ -215,11 +222,11 @@ def http_page() -> str:
 
 
 _SETTINGS = {
-    "sfumato.epsilon": "What the next queries cost; empty: `query_epsilon` of the policy.",
-    "sfumato.within": "Spend what makes every number ± this; instead of epsilon.",
+    "sfumato.epsilon": "The cost of the next queries; empty: `query_epsilon` of the policy.",
+    "sfumato.within": "Spend as much epsilon as makes every number ± this.",
     "sfumato.confidence": "The confidence of intervals.",
-    "sfumato.rows_per_unit": "A contribution bound below the policy's.",
-    "sfumato.noise": "`geometric`, `gaussian` or `auto`, the better one; empty: as the policy's composition has it.",
+    "sfumato.rows_per_unit": "A contribution bound below the policy's; `auto` estimates one for a fifth of epsilon.",
+    "sfumato.noise": "`geometric`, `gaussian` or `auto` (the better one); empty: by the policy's composition.",
     "sfumato.intervals": "`on` adds the columns NAME_low and NAME_high.",
 }
 
@@ -229,21 +236,23 @@ def wire_page() -> str:
     rows = [(f"`{name}`", f"`{value}`" if value else "empty", _SETTINGS[name]) for name, value in OURS.items()]
     body = (
         "Any PostgreSQL client connects; the database is the policy's `data.id`. `SET sfumato.epsilon = 0.5;` sets,\n"
-        "`SHOW sfumato.budget;` shows what is left, `EXPLAIN SELECT …` is the free preview. A comment\n"
+        "`SHOW sfumato.budget;` shows the remaining budget, `EXPLAIN SELECT …` is the free preview. A comment\n"
         "`/* epsilon=0.5 */` before SELECT works where a tool cannot SET. Every answer comes with a NOTICE:\n"
-        "cost, what is left, ± at 95 %.\n\n"
+        "cost, remaining budget, ± at 95 %.\n\n"
     )
     return _made("PostgreSQL protocol: settings", body + _table(("setting", "default", "meaning"), rows))
 
 
 _SQL = """
 Queries are PostgreSQL's SELECT. Private tables join on the privacy unit and on nothing else; public tables join on any
-condition, but a public table cannot be the preserved side of an outer join with a private one. WITH, sub-queries,
-UNION, EXCEPT and INTERSECT, ROLLUP, CUBE and GROUPING SETS, windows over one person's rows and over released rows are
-supported; so are LATERAL, VALUES, `unnest` of a written list, `generate_series` of written ends, QUALIFY, FETCH, named
-windows and DISTINCT ON. WITH RECURSIVE works over public tables and written values, up to 300 rows; `array_agg`
-and `string_agg` over public and released rows. Names without quotes are found in any case; ORDER BY, HAVING and QUALIFY
-may say names of the select list.
+condition. A public table is the preserved side of an outer join with a private one only where its rows without a
+partner count in nothing: `COUNT(v.id)` by its own columns, not `COUNT(*)`. WITH, sub-queries, UNION, EXCEPT and
+INTERSECT, ROLLUP, CUBE and GROUPING SETS, windows over one person's rows and over released rows are supported; so are
+LATERAL, VALUES, `unnest` of a written list, `generate_series` of written ends, QUALIFY, FETCH, named windows and
+DISTINCT ON. WITH RECURSIVE works over public tables and written values, up to 300 rows, and over released rows, up to
+1,000; `array_agg`, `string_agg` and RANGE with a distance over public and released rows. `x > ALL (SELECT …)` and `ANY`
+compare with public and released values and with the same person's. Names without quotes are found in any case;
+ORDER BY, HAVING and QUALIFY may say names of the select list.
 
 A column without bounds and grid can be counted and filtered by, not summed. Keys with a declared list or bounds are
 public keys: each of them is shown. Other keys go through partition selection, which uses delta.

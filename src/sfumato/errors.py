@@ -8,7 +8,7 @@
     ├── EngineError     the engine failed; its own text is masked   58000
     ├── LedgerError     the ledger of charges cannot be trusted     58030
     ├── PlanError       a plan claims less than it would reveal     XX000
-    └── ClaimError      a checked promise is false                  P0001
+    └── ClaimError      a checked claim is false                  P0001
 
 Every interface shows five fields: sqlstate, message, detail, hint, position. The message is one line, lowercase,
 without a full stop and without row data; the detail states the numbers; the hint says what to try instead.
@@ -33,6 +33,7 @@ class Obstacle(Enum):
     ROWS_CUT = "LIMIT would choose among rows of people"
     PERSON_SHOWN = "an aggregate would show who a person is"
     PERSON_MISSING = "the person must be there, as a bare column"
+    TEXT_ORDERED = "the first or last text would be a value of one person"
 
 
 class GeneralHint(str):

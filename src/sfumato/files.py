@@ -104,6 +104,30 @@ def _is_written(path: Path, process: int) -> bool:
     return True
 
 
+@contextmanager
+def appended_line(path: Path, line: str) -> Iterator[None]:
+    """Add a line to a file, durable when the block begins; if the block raises, the line is removed again.
+
+    A line that has no end, because somebody else's writing was cut short, gets one first.
+    """
+    data = f"{line}\n".encode()
+    with path.open("a+b") as file:
+        start = file.seek(0, os.SEEK_END)
+        file.seek(max(0, start - 1))
+        if file.read(1) not in (b"", b"\n"):
+            data = b"\n" + data
+        try:
+            file.write(data)
+            file.flush()
+            os.fsync(file.fileno())
+            yield
+        except BaseException:
+            with suppress(OSError):
+                if path.stat().st_size <= start + len(data):  # else another process has added lines since
+                    os.truncate(path, start)
+            raise
+
+
 def sync_directory(directory: Path) -> None:
     """Make names durable; Windows has no such call."""
     if os.name == "nt":

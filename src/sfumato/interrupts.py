@@ -6,14 +6,16 @@ left, when the server stops, or when their time is over. Work without a leash (t
 
 from __future__ import annotations
 
+import signal
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, nullcontext
 from contextvars import ContextVar
 from dataclasses import dataclass
 from time import monotonic
+from types import FrameType
 
 from sfumato.errors import QueryError, SfumatoError
 
@@ -24,10 +26,10 @@ PLANNING_SECONDS = 10.0
 """Processor time that planning one statement may take, beside the runs that it waits for."""
 _AGAIN = 0.05
 """Seconds between two interrupts of the same run: one that arrives between two statements is lost."""
-_LOOK = 0.1
+LOOK = 0.1
 """Seconds after which somebody who waits for a slot looks whether its client is still there."""
 
-_current: ContextVar[Leash | None] = ContextVar("leash", default=None)
+_current: ContextVar[CancelScope | None] = ContextVar("leash", default=None)
 _pace: ContextVar[Pace | None] = ContextVar("pace", default=None)
 
 
@@ -51,7 +53,7 @@ def cancelled(why: str) -> QueryError:
     )
 
 
-class Leash:
+class CancelScope:
     """Ties free work to the request that it is done for. Any thread may cancel it, once and for all."""
 
     def __init__(self, analyst: str = "") -> None:
@@ -80,7 +82,7 @@ class Leash:
             _current.reset(token)
 
 
-def current() -> Leash | None:
+def current() -> CancelScope | None:
     """The request that this thread works for, if any."""
     return _current.get()
 
@@ -90,7 +92,7 @@ def detached() -> Iterator[None]:
     """Do the work of this block whether or not the client is connected, without a limit of time: it was paid for."""
     token = _pace.set(None)
     try:
-        with Leash(who()).held():
+        with CancelScope(who()).held():
             yield
     finally:
         _pace.reset(token)
@@ -114,7 +116,7 @@ class Pace:
 
     __slots__ = ("_ends", "free", "leash", "look")
 
-    def __init__(self, leash: Leash) -> None:
+    def __init__(self, leash: CancelScope) -> None:
         self.leash, self.free = leash, FREE_SECONDS
         self._ends = time.thread_time() + PLANNING_SECONDS
         self.look = monotonic() + PLANNING_SECONDS
@@ -166,7 +168,7 @@ def _copy(error: SfumatoError) -> SfumatoError:
 @dataclass(eq=False, slots=True)
 class _Run:
     interrupt: Callable[[], None]
-    leashes: tuple[Leash, ...]
+    leashes: tuple[CancelScope, ...]
     deadline: float
     seconds: float
     why: SfumatoError | None = None
@@ -231,7 +233,9 @@ _WATCHDOG = _Watchdog()
 
 
 @contextmanager
-def watched(interrupt: Callable[[], None], *leashes: Leash | None, seconds: float | None = None) -> Iterator[None]:
+def watched(
+    interrupt: Callable[[], None], *leashes: CancelScope | None, seconds: float | None = None
+) -> Iterator[None]:
     """Run the block until one of these leashes is cancelled or the time is over; then `interrupt` ends it.
 
     Whatever the block raises because of that becomes the reason: the client's wish, the server's end, the time.
@@ -266,10 +270,13 @@ class Slots:
 
     A thread that has a slot gets it again without waiting.
 
-    Guarantee: while fewer than `total / each` analysts take all that they may, everybody else gets a slot at once.
-    Proof: one analyst holds at most `each`; who waits beyond that holds none.
+    Guarantee: while fewer than `total / each` analysts take all that they may, everybody else gets a slot at once; and
+        work that others wait for waits no longer than for a slot of one of them.
+    Proof: one analyst holds at most `each`; who waits beyond that holds none. A slot is taken in the name of whoever of
+        those who wait has one left.
     Reference: docs/threats.md, Availability.
-    Checked by: unit::one_analyst_cannot_take_every_slot, unit::a_cancelled_request_stops_waiting
+    Checked by: unit::one_analyst_cannot_take_every_slot, unit::a_cancelled_request_stops_waiting,
+        unit::nobody_waits_behind_who_waits_for_their_own_slots
     """
 
     def __init__(self, total: int, each: int) -> None:
@@ -279,25 +286,30 @@ class Slots:
         self._mine = threading.local()
 
     @contextmanager
-    def of(self, analyst: str) -> Iterator[None]:
-        """A slot, when there is one."""
+    def of(self, analyst: str, others: Callable[[], Iterable[str]] = tuple) -> Iterator[None]:
+        """A slot, when there is one: of this analyst, or of one of the others who want the same work done by now."""
         if getattr(self._mine, "has", False):
             yield
             return
-        self._take(analyst)
+        giver = self._take(analyst, others)
         self._mine.has = True
         try:
             yield
         finally:
             self._mine.has = False
-            self._give(analyst)
+            self._give(giver)
 
-    def _take(self, analyst: str) -> None:
+    def _take(self, analyst: str, others: Callable[[], Iterable[str]]) -> str:
+        """Who has given the slot."""
         with self._changed:
-            while self._taken[analyst] >= self._each or self._taken.total() >= self._total:
+            while True:
+                left = (name for name in (analyst, *others()) if self._taken[name] < self._each)
+                giver = next(left, None) if self._taken.total() < self._total else None
+                if giver is not None:
+                    self._taken[giver] += 1
+                    return giver
                 check_wanted()
-                self._changed.wait(_LOOK)
-            self._taken[analyst] += 1
+                self._changed.wait(LOOK)
 
     def _give(self, analyst: str) -> None:
         with self._changed:
@@ -325,3 +337,19 @@ def planning() -> Iterator[None]:
 
 FINISHING = Slots(8, 1)
 """Making rows, intervals and documents out of what an engine gave: the same."""
+
+
+@contextmanager
+def uninterrupted() -> Iterator[None]:
+    """Ctrl-C is heard when this ends, and not before; other threads than the main one never hear it."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    heard: list[tuple[int, FrameType | None]] = []
+    before = signal.signal(signal.SIGINT, lambda number, frame: heard.append((number, frame)))
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
+    if heard and callable(before):
+        before(*heard[0])

@@ -9,10 +9,10 @@ fraction; `Real` combines them by interval arithmetic and asks for more bits unt
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from fractions import Fraction
 from functools import lru_cache
-from math import isqrt
+from math import isqrt, lcm
 
 from sfumato.types import UNIT
 
@@ -149,13 +149,14 @@ class Real:
 
     def __init__(self, enclose: Callable[[int], Enclosure]) -> None:
         self._enclose = enclose
-        self._cache: tuple[int, int, int] = (-1, 0, 0)
+        self._cache: dict[int, Enclosure] = {}
 
     def enclose(self, bits: int) -> Enclosure:
         """Integers lo <= x * 2^bits <= hi. May raise TooCoarse: ask again with more bits."""
-        if self._cache[0] != bits:
-            self._cache = (bits, *self._enclose(bits))
-        return self._cache[1], self._cache[2]
+        ends = self._cache.get(bits)
+        if ends is None:
+            ends = self._cache[bits] = self._enclose(bits)
+        return ends
 
     def refinements(self) -> Iterator[tuple[int, int, int]]:
         """(bits, lo, hi) with bits doubling each time, as long as a caller is not satisfied."""
@@ -337,6 +338,22 @@ def total(terms: list[Real]) -> Real:
     def enclose(bits: int) -> Enclosure:
         ends = [term.enclose(bits) for term in terms]
         return sum(a for a, _ in ends), sum(b for _, b in ends)
+
+    return Real(enclose)
+
+
+def combination(parts: Sequence[tuple[Fraction, Real]]) -> Real:
+    """The sum of c x over all (c, x), in one enclosure: the coefficients are whole numbers of one unit."""
+    unit = lcm(*(c.denominator for c, _ in parts))
+    whole = [(c.numerator * (unit // c.denominator), x) for c, x in parts]
+
+    def enclose(bits: int) -> Enclosure:
+        low = high = 0
+        for times, x in whole:
+            a, b = x.enclose(bits)
+            low += times * (a if times >= 0 else b)
+            high += times * (b if times >= 0 else a)
+        return low // unit, -(-high // unit)
 
     return Real(enclose)
 

@@ -82,10 +82,38 @@ def bytes_held(thing: Any, most: int) -> int:
             continue
         seen.add(id(one))
         size += getsizeof(one)
-        look = _LOOKS.get(type(one), _of_record)
+        kind = type(one)
+        look = _LOOKS[kind] if kind in _LOOKS else _look_of(kind)
         if look is not None:
             waiting.extend(look(one))
     return size
+
+
+def _look_of(kind: type) -> Callable[[Any], Iterable[Any]] | None:
+    """What is behind a thing of another type; a record of this package has fields."""
+    if issubclass(kind, tuple):  # with names
+        look: Callable[[Any], Iterable[Any]] | None = iter
+    elif issubclass(kind, Exception):
+        look = _of_error
+    elif not is_dataclass(kind) or kind.__module__.startswith(_SHARED):
+        look = None
+    else:
+        look = _of_fields if kind.__dictoffset__ else partial(_of_slots, tuple(kind.__dataclass_fields__))
+    _LOOKS[kind] = look
+    return look
+
+
+def _of_error(one: Exception) -> Iterable[Any]:
+    return (*one.args, vars(one))
+
+
+def _of_fields(one: Any) -> Iterable[Any]:
+    """The values of the fields; their names are those of the class."""
+    return (one.__dict__,)
+
+
+def _of_slots(names: tuple[str, ...], one: Any) -> Iterable[Any]:
+    return [getattr(one, name, None) for name in names]
 
 
 def _of_dict(one: dict[Any, Any]) -> Iterable[Any]:
@@ -101,19 +129,6 @@ def _of_cell(one: CellType) -> Iterable[Any]:
         return (one.cell_contents,)
     except ValueError:  # not filled yet
         return ()
-
-
-def _of_record(one: Any) -> Iterable[Any]:
-    """The fields of a record of this package, and what is in its slots."""
-    kind = type(one)
-    if isinstance(one, tuple):  # with names
-        return one
-    if isinstance(one, Exception):
-        return (*one.args, vars(one))
-    if not is_dataclass(kind) or kind.__module__.startswith(_SHARED):
-        return ()
-    fields = getattr(one, "__dict__", None)
-    return (fields,) if fields is not None else [getattr(one, name, None) for name in kind.__dataclass_fields__]
 
 
 _LOOKS: dict[type, Callable[[Any], Iterable[Any]] | None] = {

@@ -143,6 +143,21 @@ def show(number: Fraction | int) -> str:
     return f"{sign}{digits[:-places]}.{digits[-places:]}".rstrip("0").rstrip(".")
 
 
+def show_small(number: Fraction) -> str:
+    """A fraction as `show` writes it; one below 1e-4 with an exponent, where that is short.
+
+    >>> show_small(Fraction("1e-8")), show_small(Fraction("4.9e-7")), show_small(Fraction("0.01"))
+    ('1e-8', '4.9e-7', '0.01')
+    """
+    if 0 < number < Fraction(1, 10**4) and number * 10**15 % 1 == 0:
+        units = str(number * 10**15)
+        short = units.rstrip("0")
+        if len(short) <= 4:
+            rest = f".{short[1:]}" if short[1:] else ""
+            return f"{short[0]}{rest}e-{16 - len(units)}"
+    return show(number)
+
+
 class Adjacency(Enum):
     """Which two databases are neighbours (semantics 1.2), and what that makes of one person's norm.
 

@@ -2,6 +2,7 @@
 
 import json
 import math
+import re
 import subprocess
 import sys
 from fractions import Fraction
@@ -86,11 +87,11 @@ def test_an_honest_mechanism_is_not_accused(name):
 @pytest.mark.slow
 @pytest.mark.parametrize("name", MECHANISMS)
 def test_an_honest_mechanism_is_not_accused_in_many_runs(name):
-    """200 audits: each may accuse with probability 1/1000 by the union bound; in fact both intervals must fail."""
+    """200 audits, each of which may accuse with probability 1/1000: five false ones have a chance of 3 in a million."""
     epsilon, delta = CLAIMS.get(name, (Fraction(1), Fraction(0)))
     subject = of_mechanism(name, epsilon, delta)
     accused = sum(audit(subject, epsilon, delta, 10_000).refuted for _ in range(200))
-    assert accused == 0
+    assert accused < 5
 
 
 @pytest.mark.parametrize("name", ["Geometric", "Laplace", "NoisyMax", "RandomizedResponse"])
@@ -132,7 +133,7 @@ def test_what_lies_above_the_claim_is_run_on():
     verdict = audit(of_function(wrong.sparse(2, 4, out="value"), "all"), Fraction(1), samples=100_000)
     assert verdict.refuted
     assert verdict.event.startswith("where the first number stands")
-    assert verdict.runs > 700_000
+    assert verdict.runs > 400_000
 
 
 def test_a_leak_that_is_rare_is_found_on_a_pair_that_is_named():
@@ -237,8 +238,41 @@ def test_delta_is_bounded_at_the_claimed_epsilon():
     assert not audit(of_function(leaky, "number"), Fraction(1), Fraction(6, 100), 40_000).refuted
 
 
-def test_an_event_is_not_certified_on_what_it_was_chosen_from():
+@pytest.mark.parametrize(
+    ("made", "named"),
+    [
+        (wrong.laplace(0.99), "the value is (above (0.9|1.0)|below (-?0.0))"),
+        (wrong.redrawn(1, 3), "the value is (above (3|1[23])|below (-[12]|[78]))"),
+        (wrong.redrawn(1, 6), "the value is (above (5|6|1[567])|below (-[456]|[4567]))"),
+    ],
+)
+def test_the_event_that_betrays_is_named(made, named):
+    """A scale that is 1 % too small by a half-line from the centre, noise that is drawn anew by its tail."""
+    found = audit(of_function(made, "number"), Fraction(1))
+    assert found.refuted
+    assert re.match(named, found.event), found.event
+
+
+def test_a_sparse_vector_that_shows_values_is_refuted_within_a_million_runs():
+    """BadGapSVT at epsilon 1: it needs more than four queries, and most events of it are rare."""
+    found = audit(of_function(wrong.sparse(2, 4, out="value"), "all"), Fraction(1))
+    assert found.refuted
+    assert found.runs <= 1_000_000
+
+
+def test_the_coin_that_chooses_sides_is_fair_to_the_innocent():
+    """Whatever the event, at its claim a mechanism is accused no more often than stated: the bound is Clopper–Pearson's
+    of which side the event came from."""
+    rng, false = np.random.default_rng(3), 0
+    for _ in range(4000):
+        part = bound_below(int(rng.binomial(60, np.e / (1 + np.e))), 60, 0.01)
+        false += np.log(part / (1 - part)) > 1
+    assert false <= 4000 * 0.01 + 3 * np.sqrt(40)
+
+
+def test_an_event_is_not_certified_on_what_it_was_chosen_from(monkeypatch):
     """A subject that repeats itself within an audit would be caught if the same runs were used twice."""
+    monkeypatch.setattr(running, "_ODD", dict.fromkeys(running._ODD, 99.0))  # nobody runs on by chance
     seen, rng = [], wrong.fresh()
 
     def sample(given, count):
@@ -249,7 +283,7 @@ def test_an_event_is_not_certified_on_what_it_was_chosen_from():
     assert not verdict.refuted
     assert verdict.epsilon < 0.01
     assert sum(seen) == verdict.runs
-    assert seen[:2] == [4000, 4000]  # training of both sides; what certifies is drawn after it
+    assert seen[:2] == [4000, 4000]  # training of both sides; what certifies is drawn after it, sides by a coin
     within = [part for part, _, _ in running._LOOKS if part <= 1]
     assert len(seen) == 2 + 2 * len(within)  # one pair: no search; nothing odd: no more than was asked for
 
@@ -270,7 +304,7 @@ def test_the_error_of_all_looks_is_within_the_stated_one(monkeypatch):
     monkeypatch.setattr(running, "_ODD", {})  # nobody stops early, and nobody is left behind
     monkeypatch.setattr(running, "_LOOKS", tuple((part, share, 99) for part, share, _ in running._LOOKS))
     audit(of_function(wrong.noisy_max_index(2), "all"), Fraction(1), samples=400)
-    assert len(used) == 2 * len(running._EVENTS) * len(running._LOOKS)
+    assert len(used) == 3 * len(running._EVENTS) * len(running._LOOKS)
     assert float(MISS) * (1 - 1e-9) <= sum(used) <= float(MISS) * (1 + 1e-9)
     assert Fraction(1, 1000) == MISS
 

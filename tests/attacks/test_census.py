@@ -100,7 +100,7 @@ def test_the_command_finds_who_is_behind_published_tables(tmp_path, monkeypatch,
     (tmp_path / "fewer.csv").write_text(LINES.replace(",,married,18,,4,51,54.0\n", ""))
     code, out, _ = call("reconstruction", "--tables", "fewer.csv")
     assert code == 0
-    assert "other people could be behind them too" in out
+    assert "other people are also consistent with them" in out
     (tmp_path / "wrong.csv").write_text(LINES + "F,,,,,5,,\n")
     assert call("reconstruction", "--tables", "wrong.csv")[0] == 2
     (tmp_path / "words.csv").write_text(LINES + "F,,,,,five,,\n")

@@ -23,11 +23,11 @@ def test_the_report_is_one_page_without_links(arena, tmp_path):
     assert "<svg" in text
     assert "http" not in text.replace("http://www.w3.org/2000/svg", "")
     assert "–" in text  # not applicable
-    assert found["defences"][0]["sentence"].startswith("broken by 1 of 1 attacks; reconstruction recovered 40 of 40")
+    assert found["defences"][0]["sentence"].startswith("broken by 1 of 1 attack; reconstruction recovered 40 of 40")
     assert found["defences"][1]["broken"] == 0
     assert "a guess: " in text  # every curve with the line of a guess
     for name in ("raw", "dp"):
-        assert f"What was asked of {name}: 12 of " in text
+        assert f"Queries to {name}: 12 of " in text
 
 
 def test_the_command_says_before_and_after(call, tmp_path):

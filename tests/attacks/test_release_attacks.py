@@ -187,7 +187,7 @@ def test_secrets_are_read_as_the_file_spells_them(tmp_path):
         release = write(tmp_path / "release.csv", ("age", "v"), published)
         (report,), _ = releases("homogeneity", raw, [str(release)], **of("v"))
         assert (report.claims, report.right) == (60, 60), one
-    assert not SecretFact("v", 2).holds("")  # a text that is no number
+    assert not SecretFact("v", 2).holds("")  # a text that is not a number
 
 
 def test_nothing_is_certain_where_others_fit_the_row_too(tmp_path):

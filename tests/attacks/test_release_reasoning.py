@@ -13,6 +13,7 @@ from sfumato.attacks.matching import forced
 from sfumato.attacks.releases import RELEASE_ATTACKS, ReleaseView, view
 from sfumato.attacks.report import referee
 from sfumato.attacks.scene import set_release_scene
+from sfumato.attacks.small_worlds import values_in_some_world
 from sfumato.cli.attack_release import releases
 
 
@@ -96,6 +97,40 @@ def test_what_releases_leave_together_is_left_in_some_world(part):
             excluded += 3 - len(left.get(cell, "abc"))
             missed += len(left.get(cell, "abc")) - len(possible)
     assert excluded > 2 * missed
+
+
+@pytest.mark.parametrize("part", range(4))
+def test_small_releases_together_leave_exactly_what_some_world_has(part):
+    """Up to five people in up to three releases: no value more, and none fewer, than all worlds have."""
+    rng = random.Random(f"exactly {part}")
+    decided = certain = 0
+    for _ in range(60):
+        people = rng.randint(2, 5)
+        truth, covers, classes, shown = [rng.choice("abc") for _ in range(people)], [], [], []
+        for _ in range(rng.randint(2, 3)):
+            cover, held, sizes = random_release(rng, people)
+            covers.append(cover)
+            classes.append([Counter(truth[i] for i in range(people) if held[i] == at) for at in range(len(sizes))])
+            shown.append((list(assignments(cover, sizes)), classes[-1]))
+        cells = list(zip(*covers, strict=True))
+        found = values_in_some_world(Counter(cells), classes)
+        worlds = list(worlds_of(people, shown, "abc"))
+        for i, cell in enumerate(cells):
+            possible = {world[i] for world in worlds}
+            if cell in found:
+                assert (found[cell] or set("abc")) == possible
+                decided, certain = decided + 1, certain + (len(possible) == 1)
+    assert decided > 190
+    assert certain > 50
+
+
+def test_what_has_too_many_ways_is_left_open():
+    """Rows of forty people with many values and overlapping classes: the search ends, and nothing is claimed."""
+    cell = ((0, 1), (0, 1), (0, 1))
+    classes = [[Counter({f"v{i}": 2 for i in range(10)}) for _ in range(2)] for _ in range(3)]
+    assert values_in_some_world({cell: 40}, classes) == {}
+    assert values_in_some_world({cell: 41}, classes) == {}
+    assert values_in_some_world({((0,), (0,)): 1}, [[Counter("a")], [Counter("b")]]) == {}  # no world fits
 
 
 def test_differences_of_releases_give_away_who_is_in_one_alone():

@@ -85,7 +85,7 @@ def test_the_secret_is_the_fact_that_is_nearest_to_one_half(values, secret, fact
 def test_a_scene_that_cannot_be_set_is_said_in_one_line():
     rows = [{"a": 1, "b": 2, "s": "y"}] * 4
     for words, match in (
-        ((rows, TABLE, None, None), "what is known distinguishes nobody"),
+        ((rows, TABLE, None, None), "the attacker's knowledge distinguishes nobody"),
         (([{"s": 1}], TABLE, None, None), "nothing is known"),
         ((rows, TABLE, "s=z", None), "nobody has the secret"),
         ((rows, TABLE, "t", None), 'no column "t"'),

@@ -26,6 +26,19 @@ def laplace(scale):
     return run
 
 
+def redrawn(scale, far):
+    """Noise that is drawn anew until it lies within a bound: what is beyond it tells which neighbour it was not."""
+    rng = fresh()
+
+    def run(x, size):
+        noise = rng.laplace(0, scale, size)
+        while (outside := np.abs(noise) > far).any():
+            noise[outside] = rng.laplace(0, scale, outside.sum())
+        return on_grid(x + noise)
+
+    return run
+
+
 def noisy_max_value(scale):
     rng = fresh()
 

@@ -11,7 +11,7 @@ import sfumato
 from tests.corpus import tables
 from tests.corpus.judging import OURS, PRIVATE, RIGHT, WRONG, cases, judge
 
-MOST_REFUSED = 3
+MOST_REFUSED = 10
 """Statements of the corpus that we refuse though privacy would allow an answer."""
 
 
@@ -34,5 +34,5 @@ def test_the_statements_of_people_and_tools() -> None:
         total[verdict] += count
     assert total[WRONG] == 0, told
     assert total[OURS] <= MOST_REFUSED, told
-    assert total[RIGHT] >= 265
+    assert total[RIGHT] >= 405
     assert total[PRIVATE] >= 10

@@ -400,12 +400,12 @@ def test_a_truncated_density_has_its_mass_in_atoms():
         (lambda: design.channel("geometric", [1, 1], epsilon=1), "no name twice"),
         (lambda: design.channel(Laplace(1, 1, 2), [0, 4], [0, 3]), "multiples of 2"),
         (lambda: design.channel(Geometric(1, 1), [0, "1/2"]), "multiples of 1"),
-        (lambda: design.posterior("uniform", design.channel(NOISY)), "what was seen"),
+        (lambda: design.posterior("uniform", design.channel(NOISY)), "observed output"),
         (lambda: design.posterior("uniform", design.channel(NOISY), 35), "not an output"),
         (lambda: design.posterior("flat", design.channel(NOISY), 30), "not known"),
         (lambda: design.posterior([1, 0], design.channel(NOISY), 30), "one probability"),
         (lambda: design.posterior({35: 1}, design.channel(NOISY), 30), "does not have"),
-        (lambda: design.posterior([0, 1], Channel([[1, 0], [0, 1]]), 0), "cannot be seen"),
+        (lambda: design.posterior([0, 1], Channel([[1, 0], [0, 1]]), 0), "impossible under this prior"),
         (lambda: design.who(2, [design.told("min", [1], None, 1)]), "each of the 2"),
         (lambda: design.laplace(1, 1, 2, 2), "below high"),
     ],
@@ -448,3 +448,96 @@ def test_the_pair_that_needs_the_most_is_found_without_the_others(name, metric):
     identity = type(never)([[1, 0], [0, 1]])
     assert worst_pair(identity).epsilon is None
     assert worst_pair(type(never)([[1]])) is None
+
+
+MECHANISMS = ["geometric", "truncated-geometric", "randomized-response", "exponential", "tight-constraints"]
+
+
+@pytest.mark.parametrize("epsilon", ["ln 3", "2/3"])
+@pytest.mark.parametrize("name", MECHANISMS)
+def test_some_rows_are_those_of_the_matrix(name, epsilon):
+    inputs = [0, 1, 2, 5, 7]
+    whole = design.channel(name, inputs, epsilon=epsilon)
+    for x in inputs:
+        other = 7 if x != 7 else 1
+        some = design.channel(name, inputs, epsilon=epsilon, rows=[x, other])
+        assert (some.inputs, some.outputs) == ((x, other), whole.outputs)
+        assert floats(some) == [floats(whole)[inputs.index(one)] for one in (x, other)]
+    assert design.channel([["1/2", "1/2"], ["1/4", "3/4"]], rows=[1]).matrix == ((F(1, 4), F(3, 4)),)
+    with pytest.raises(InputError, match="no input"):
+        design.channel(name, inputs, epsilon=epsilon, rows=[3])
+
+
+def test_a_row_of_a_channel_that_is_too_large_is_computed_alone():
+    row = design.channel("exponential", range(3000), epsilon=2, rows=[4])
+    assert len(row.matrix[0]) == 3000
+    half = (1 + 2 * sum(math.exp(-k) for k in range(1, 60))) - sum(math.exp(-k) for k in range(5, 60))
+    assert float(row.matrix[0][4]) == pytest.approx(1 / half)
+    for name in MECHANISMS:
+        with pytest.raises(InputError, match="3000 times 3000"):
+            design.channel(name, range(3000), epsilon=2)
+
+
+def test_tight_constraints_on_a_line_solve_the_equations():
+    """Against linear algebra in fractions, on lines with gaps in any order; and what is near a line goes that way."""
+    rng = random.Random(4)
+    for _ in range(60):
+        points = rng.sample(range(20), rng.randint(1, 7))
+        odds = F(rng.randint(4, 18), rng.choice([2, 3]))
+        apart = [[F(abs(x - z)) for z in points] for x in points]
+        if len(points) > 2 and rng.random() < 0.3:  # no line any more, and perhaps nothing is tight
+            apart[0][1] = apart[1][0] = apart[0][1] + 1
+        decays = [[1 / odds**d for d in row] for row in apart]
+        weights = solve(decays, [F(1)] * len(points))
+        if weights is None or min(weights) < 0:
+            with pytest.raises(InputError, match="tight"):
+                design.channel("tight-constraints", points, epsilon=f"ln {odds}", metric=apart)
+            continue
+        made = design.channel("tight-constraints", points, epsilon=f"ln {odds}", metric=apart)
+        assert made.matrix == tuple(tuple(v * w for v, w in zip(weights, row, strict=True)) for row in decays)
+
+
+def test_tight_constraints_of_reals_are_the_mechanism_on_a_line_and_are_limited_elsewhere():
+    line = design.channel("tight-constraints", range(6), epsilon="2/7")
+    other = design.channel("truncated-geometric", range(6), epsilon="2/7")
+    for row, same in zip(line.matrix, other.matrix, strict=True):
+        assert all(abs(p - q) < F(1, 10**40) for p, q in zip(row, same, strict=True))
+    assert line.epsilon("manhattan") == other.epsilon("manhattan")
+    with pytest.raises(InputError, match="not on a line"):
+        design.channel("tight-constraints", design.grid(8), epsilon=1, metric="euclidean")
+
+
+def plain_utility(channel, before, table):
+    """The sum over outputs of the best guess's expected gain, in floats of many digits or in fractions."""
+    best = F(0)
+    for column in zip(*channel.matrix, strict=True):
+        exact = [q if not isinstance(q, Real) else F(q.enclose(300)[0], 1 << 300) for q in column]
+        best += max(sum(p * g * q for p, g, q in zip(before, row, exact, strict=True)) for row in table)
+    return best
+
+
+@pytest.mark.parametrize("epsilon", ["ln 2", "1/3"])
+@pytest.mark.parametrize("name", MECHANISMS)
+def test_utility_is_the_plain_sum(name, epsilon):
+    """With priors that leave inputs out, and gains below 0; also for a remapping that is given."""
+    rng = random.Random(f"{name} {epsilon}")
+    made = design.channel(name, range(6), epsilon=epsilon)
+    for _ in range(8):
+        counts = [rng.choice([0, 1, 2, 7]) for _ in range(5)] + [1]
+        before = [F(n, sum(counts)) for n in counts]
+        table = [[F(rng.randint(-6, 6), rng.randint(1, 3)) for _ in range(6)] for _ in range(6)]
+        found = design.utility(made, before, lambda w, x, table=table: table[w][x])
+        plain = plain_utility(made, before, table)
+        assert abs(found.gain - plain) < F(1, 10**70)
+        assert isinstance(found.gain, Real) == (epsilon == "1/3" or name == "exponential")
+        given = design.expected_gain(made, before, lambda w, x, table=table: table[w][x], found.remap)
+        assert abs(given - found.gain) < F(1, 10**70)
+
+
+def test_gains_that_are_roots_are_summed_as_well():
+    plane = design.channel("exponential", design.grid(3), epsilon=1, metric="euclidean")
+    found = design.utility(plane, "uniform", "loss", metric="euclidean")
+    table = [[-math.dist(w, x) for x in plane.inputs] for w in plane.inputs]
+    columns = list(zip(*floats(plane), strict=True))
+    best = sum(max(sum(g * q for g, q in zip(row, column, strict=True)) for row in table) for column in columns) / 9
+    assert float(found.gain) == pytest.approx(best, rel=1e-12)

@@ -10,7 +10,7 @@ from playwright.sync_api import expect, sync_playwright
 from tests.end_to_end import web
 from tests.end_to_end.hosting import PASSWORD, hosting
 
-from sfumato.server.audit_log import Journal
+from sfumato.server.audit_log import AuditLog
 from sfumato.server.console import console
 from sfumato.server.tokens import link
 from sfumato.server.users import Users
@@ -67,7 +67,7 @@ def serving(policy, **options):
 
     def make(gate):
         users = Users(gate.policy.data.state)
-        site = console(users, Journal(gate.policy.data.state))
+        site = console(users, AuditLog(gate.policy.data.state))
         return web.Web(gate, users=users, console=site, **options)
 
     return hosting(policy, make)

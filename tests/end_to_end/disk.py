@@ -215,4 +215,5 @@ def lay_out(state: dict[str, bytes], folder: Path) -> None:
     (folder / "head").mkdir(parents=True)
     for name, content in state.items():
         if not name.endswith("-shm"):
+            (folder / name).parent.mkdir(parents=True, exist_ok=True)
             (folder / name).write_bytes(content)

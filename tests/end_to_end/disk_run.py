@@ -25,6 +25,9 @@ from sfumato.accounting import Pure
 from sfumato.errors import SfumatoError
 from sfumato.gateway import open_policy
 from sfumato.ledger import Ledger, Receipt, schema, sqlite
+from sfumato.local.collecting import Collection, install
+from sfumato.local.kary import KAryResponse
+from sfumato.local.task import planned_task
 from sfumato.policy import load
 from sfumato.server.operator_log import keep_log
 
@@ -34,6 +37,8 @@ SECONDS = 60
 """A child that hangs is ended."""
 TERMS = {"data_id": "clinic", "composition": "pure", "epsilon": 100}
 QUESTIONS = 3
+SENT = [[0], [1], [2, 3], [4], [5], [6], [7, 8, 9], [10], [11], list(range(12, 20)), [20], [21, 22]]
+"""Reports that a collector gets, some of them together; seven make a batch."""
 OLD = Path(__file__).parents[1] / "unit" / "ledger_format_1.sql"
 
 
@@ -146,6 +151,73 @@ def the_upgrade(folder: Path) -> None:
         refused(error)
 
 
+def make_collector(folder: Path) -> None:
+    """A task whose batches have seven reports."""
+    install(folder, planned_task("numbers", KAryResponse.planned(1000, 3), minimum_batch=7).to_toml())
+
+
+def the_collector(folder: Path) -> None:
+    """Reports one by one and some at a time, by two collectors in turn; what was not acknowledged is sent again."""
+    held = [Collection(folder / "collect" / "numbers") for _ in range(2)]
+    for turn, numbers in enumerate(SENT):
+        for _ in range(3):
+            try:
+                held[turn % 3 == 2].commit([record(number) for number in numbers])
+            except OSError as error:
+                tell("failed", error.errno)
+                continue
+            tell("acknowledged", *numbers)
+            break
+
+
+class Killed(BaseException):
+    """The process ends here: nothing is written after it."""
+
+
+def commit_killed(place: Path, numbers: list[int]) -> None:
+    """Store reports, and be killed instead of waiting for the disk after the mark of the change was written."""
+    written, syncs, write = False, (os.fsync, os.fdatasync), os.pwrite
+
+    def wrote(file: int, data: bytes, at: int) -> int:
+        nonlocal written
+        written = True
+        return write(file, data, at)
+
+    def sync(file: int) -> None:
+        if written:
+            raise Killed
+        syncs[0](file)
+
+    os.fsync, os.fdatasync, os.pwrite = sync, sync, wrote
+    try:
+        Collection(place).commit([record(number) for number in numbers])
+    except (Killed, OSError) as end:
+        tell("ended", type(end).__name__)
+    finally:
+        (os.fsync, os.fdatasync), os.pwrite = syncs, write
+
+
+def the_killed_collector(folder: Path) -> None:
+    """Whoever gets reports is killed, and somebody else gets them again."""
+    place = folder / "collect" / "numbers"
+    for numbers in SENT:
+        commit_killed(place, numbers)
+        held = Collection(place)
+        for _ in range(3):
+            try:
+                held.commit([record(number) for number in numbers])
+            except OSError as error:
+                tell("failed", error.errno)
+                continue
+            tell("acknowledged", *numbers)
+            break
+
+
+def record(number: int) -> tuple[bytes, bytes]:
+    """A report that says its own number."""
+    return number.to_bytes(16, "big"), number.to_bytes(2, "little")
+
+
 def nothing(_: Path) -> None:
     """There is nothing before the first call."""
 
@@ -155,6 +227,8 @@ SCENARIOS: dict[str, tuple[Callable[[Path], None], Callable[[Path], None]]] = {
     "gateway": (write_policy, the_gateway),
     "backup": (make_copy, the_backup),
     "upgrade": (make_old, the_upgrade),
+    "collector": (make_collector, the_collector),
+    "killed collector": (make_collector, the_killed_collector),
 }
 """What is there before the disk fails, and what is done on it."""
 

@@ -23,7 +23,7 @@ from tests.end_to_end.test_pgwire_state import Fake
 from sfumato.errors import SfumatoError
 from sfumato.server.pgwire import messages as m
 from sfumato.server.pgwire.types import BY_ARRAY, BY_OID, decode
-from sfumato.server.scram import Exchange, verifier
+from sfumato.server.scram import ScramExchange, verifier
 
 OIDS = [*BY_OID, *BY_ARRAY]
 KNOWN = verifier("correct horse", b"salt" * 4, 1)
@@ -83,7 +83,7 @@ def _start(data: bytes) -> None:
 
 def _prove(data: bytes) -> None:
     first, _, last = data.partition(b"\0")
-    exchange = Exchange(KNOWN, genuine=True)
+    exchange = ScramExchange(KNOWN, genuine=True)
     try:
         exchange.first("SCRAM-SHA-256", first)
         assert exchange.final(last) is None, "somebody came in without a password"

@@ -11,14 +11,14 @@ from functools import partial
 from tests.end_to_end.hosting import PASSWORD, Hosted, dsn, hosting, let_in
 
 from sfumato.cli import clinic
-from sfumato.server.audit_log import Journal
+from sfumato.server.audit_log import AuditLog
 from sfumato.server.pgwire.server import WireServer
 from sfumato.server.pgwire.startup import WireLimits
 from sfumato.server.pgwire.tls import tls
 from sfumato.server.users import Users
 
 SHARE = "epsilon = 1                                # a share"
-TOTAL = "epsilon = 4                                # everything"
+TOTAL = "epsilon = 4                                # the total"
 
 
 def make_clinic(home, written, *changes):
@@ -50,7 +50,7 @@ class Served:
         self.gate, self.users = gate, Users(state)
         self.users.prepare()
         let_in(self.users, users)
-        self.journal = Journal(state)
+        self.journal = AuditLog(state)
         secure = tls(state, "127.0.0.1") if encrypted else None
         self.server = WireServer(gate, self.users, self.journal, limits=limits or WireLimits(), tls=secure)
         self._hosted = Hosted(self.server)

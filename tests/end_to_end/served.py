@@ -81,8 +81,12 @@ class Running:
 
     def link(self, scheme):
         """HOST, PORT of a door."""
-        found = [re.match(rf"{scheme}://([^:/]+):(\d+)", line) for line in self.lines]
+        found = [re.search(rf"(?:^| ){scheme}://([^:/]+):(\d+)", line) for line in self.lines]
         return next((m[1], int(m[2])) for m in found if m)
+
+    def url(self):
+        """Where HTTP is served."""
+        return next(line.partition(": ")[2] for line in self.lines if line.startswith("HTTP"))
 
     def dsn(self, user="ana", **more):
         return dsn(*self.link("postgresql"), user, **more)
@@ -90,7 +94,7 @@ class Running:
     def client(self, user="ana", **options):
         """Over HTTP, with a token."""
         _, token = issue(Users(self.state), user, timedelta(days=1))
-        (url,) = [line for line in self.lines if line.startswith("http")]
+        url = self.url()
         headers = {"Authorization": f"Bearer {token}"}
         return httpx.Client(base_url=url, headers=headers, timeout=60, trust_env=False, **options)
 

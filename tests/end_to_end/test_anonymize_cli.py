@@ -67,6 +67,33 @@ def test_a_forged_release_exits_with_1_and_names_the_fault(home, call):
     assert "FAULT coverage" in call("release-check", "out.csv", "--raw", "people.csv", *QUASI).stdout
 
 
+def test_a_shuffled_release_exits_with_0_and_one_in_the_original_order_with_1(home, call):
+    """Numbers in any case; a note tells what the form leaves open, a fault what is wrong and what to do."""
+    call("anonymize", "people.csv", *QUASI, "-k", "5", "--hierarchies", "h", "-o", "out.csv", at=home)
+    head, *rows = (home / "out.csv").read_text().splitlines()
+    random.Random("exit").shuffle(rows)
+    (home / "shuffled.csv").write_text("\n".join([head, *rows]) + "\n")
+    words = ("--raw", "people.csv", *QUASI, "-k", "5")
+    done = call("release-check", "shuffled.csv", *words, "--json")
+    report = json.loads(done.stdout)
+    assert (done.returncode, report["faults"], report["passed"]) == (0, [], False)
+    assert [(note["kind"], note["about"]) for note in report["notes"]] == [("order", "file")]
+    printed = call("release-check", "shuffled.csv", *words, "--canonical", "new.csv")
+    assert printed.returncode == 0
+    assert "note order" in printed.stdout
+    assert "FAULT" not in printed.stdout
+    assert "passed" not in printed.stdout
+    assert "passed" in call("release-check", "new.csv", *words).stdout
+    people = (home / "people.csv").read_text().splitlines()[1:]
+    (home / "left.csv").write_text("\n".join([head, *(f"*;*;{one.split(';')[2]}" for one in people)]) + "\n")
+    done = call("release-check", "left.csv", *words, "--json")
+    report = json.loads(done.stdout)
+    assert (done.returncode, report["k"], report["risk"]["prosecutor"]) == (1, 120, "1/120")
+    (fault,) = report["faults"]
+    assert (fault["kind"], fault["about"]) == ("order", "people")
+    assert fault["hint"].startswith("--canonical FILE")
+
+
 def test_an_earlier_release_that_was_noted_is_joined(home, call):
     note = ("--record", "notes.jsonl", "--hierarchies", "h")
     call("anonymize", "people.csv", "--quasi", "age", "--sensitive", "ill", "-k", "5", *note, "-o", "one.csv", at=home)
@@ -78,6 +105,58 @@ def test_an_earlier_release_that_was_noted_is_joined(home, call):
     assert report["with_earlier"][0]["k"] < report["k"]
     assert done.returncode == 1
     assert [fault["kind"] for fault in report["faults"]] == ["composition"]
+
+
+def crowd(folder):
+    """Twelve people: two ages, six zip codes within each."""
+    rows = [(age, zip_, "abc"[(i + zip_) % 3]) for i, age in enumerate((20, 40)) for zip_ in range(10, 16)]
+    with (folder / "crowd.csv").open("w", newline="") as stream:
+        csv.writer(stream).writerows([("age", "zip", "ill"), *rows])
+    (folder / "h.toml").write_text('[zip]\nkind="intervals"\nlow=10\nhigh=15\nwidths=[6]\n')
+    return "--sensitive", "ill", "-k", "6", "-l", "3", "--hierarchies", "h.toml", "--record", "notes.jsonl"
+
+
+@pytest.mark.parametrize("first", [True, False])
+def test_what_one_release_keeps_and_the_other_protects_is_known(first, tmp_path, call):
+    """A column is known to somebody, whichever of two recorded releases calls it a quasi-identifier."""
+    words = crowd(tmp_path)
+    kept, protected = ("--quasi", "age", "--keep", "zip"), ("--quasi", "age,zip")
+    one, two = (kept, protected) if first else (protected, kept)
+    for name, way in (("one.csv", one), ("two.csv", two)):
+        done = call("anonymize", "crowd.csv", *way, *words, "-o", name, at=tmp_path)
+        assert done.returncode == 0, done.stderr
+    done = call("release-check", "two.csv", "--raw", "crowd.csv", *two, *words, "--json")
+    assert done.returncode == 1
+    assert "composition" in {fault["kind"] for fault in json.loads(done.stdout)["faults"]}
+
+
+def test_a_recorded_release_of_another_table_is_not_passed_over(tmp_path, call):
+    words = crowd(tmp_path)
+    lines = (tmp_path / "crowd.csv").read_text().splitlines()
+    (tmp_path / "later.csv").write_text("\n".join([*lines, "20,10,c"]) + "\n")
+    for table, name in (("crowd.csv", "one.csv"), ("later.csv", "two.csv")):
+        assert call("anonymize", table, "--quasi", "age", *words, "-o", name, at=tmp_path).returncode == 0
+    check = ("release-check", "two.csv", "--raw", "later.csv", "--quasi", "age", *words, "--json")
+    done = call(*check)
+    report = json.loads(done.stdout)
+    assert (done.returncode, report["passed"]) == (1, False)
+    assert '"one.csv" in the record is a release of another table, "crowd.csv"' in report["not_compared"][0]
+    report = json.loads(call(*check, "--earlier", "one.csv").stdout)
+    assert report["not_compared"] == []
+    assert [one["release"] for one in report["with_earlier"]] == ["one.csv"]
+
+
+def test_a_label_that_is_too_long_is_one_error(tmp_path, call):
+    words = crowd(tmp_path)[:4]
+    (tmp_path / "h").mkdir()
+    (tmp_path / "h" / "crowd_hierarchy_zip.csv").write_text(f"10;{'x' * 200_000}\n")
+    (tmp_path / "long.csv").write_text(f"{'a' * 200_000},ill\n1,2\n")
+    for table, more in (("crowd.csv", ("--quasi", "zip", "--hierarchies", "h")), ("long.csv", ("--quasi", "a"))):
+        done = call("anonymize", table, *more, *words, "-o", "out.csv", at=tmp_path)
+        assert done.returncode == 2, done.stderr
+        assert "too long" in done.stderr
+        assert "Traceback" not in done.stderr
+    assert not (tmp_path / "out.csv").exists()
 
 
 def test_the_same_from_a_toml_file(home, call):
@@ -253,8 +332,7 @@ def test_a_table_of_a_database_is_never_replaced(home, call):
     done = call("release-check", "d.duckdb#published.people", "--raw", "people.csv", *QUASI, "--json")
     faults = json.loads(done.stdout)["faults"]  # the table itself lies beside it, and a view
     assert [fault["words"] for fault in faults] == [
-        'the file also holds another table "people"',
-        'the file also holds another table "v"',
+        "the database has other tables, columns and views beside the release"
     ]
 
 
@@ -325,3 +403,19 @@ def test_hierarchies_are_drafted_from_a_policy_or_a_schema(written, tmp_path, ca
     drafted = tomllib.loads((tmp_path / "h.toml").read_text())
     assert drafted["age"]["low"] == "?"  # the file's rows would have told: they are not asked
     assert call("hierarchy", "draft", str(written / "patient.parquet"), "-o", "h.toml").returncode == 2
+
+
+def test_losses_too_close_to_be_told_apart_are_not_called_smallest_without_a_word(tmp_path, call):
+    codes = "".join(f"{i:030d}\n" for i in range(40))
+    (tmp_path / "a.csv").write_text("code\n" + codes)
+    (tmp_path / "h.toml").write_text('[code]\nkind = "prefix"\nlength = 30\nstars = [1, 2]\n')
+    said = call(
+        "anonymize", "a.csv", "--quasi", "code", "-k", "2", "--hierarchies", "h.toml", "-o", "o.csv", at=tmp_path
+    )
+    assert said.returncode == 0, said.stderr
+    assert "the smallest of all 4 generalisations, to " in said.stdout
+    (tmp_path / "h.toml").write_text('[code]\nkind = "prefix"\nlength = 30\nstars = []\n')
+    said = call(
+        "anonymize", "a.csv", "--quasi", "code", "-k", "2", "--hierarchies", "h.toml", "-o", "p.csv", at=tmp_path
+    )
+    assert "the smallest of all 2 generalisations (" in said.stdout

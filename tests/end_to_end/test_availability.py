@@ -1,6 +1,7 @@
 """One analyst cannot stop the gateway for the others: endless work, large results, half-sent requests, the end."""
 
 import asyncio
+import http.cookies
 import json
 import os
 import signal
@@ -22,7 +23,8 @@ from tests.end_to_end.served import COMMAND, is_alive, running
 from sfumato.engines.duckdb import engine as engine_module
 from sfumato.errors import SfumatoError
 from sfumato.interrupts import PLANNING, step
-from sfumato.server.audit_log import Journal
+from sfumato.server.audit_log import AuditLog
+from sfumato.server.http import request_bodies
 from sfumato.server.http import server_state as office_module
 from sfumato.server.pgwire import catalog_process
 from sfumato.server.pgwire import statement_kinds as reading
@@ -210,7 +212,7 @@ def test_a_second_signal_ends_a_server_whose_interpreter_is_held(policy, tmp_pat
         time.sleep(0.5)
         server.process.send_signal(signal.SIGTERM)
         assert server.process.wait(LONG) == 128 + signal.SIGTERM
-        assert [line["message"] for line in server.log()] == ["ready"], "it did not wait"
+        assert [line["message"] for line in server.log()][1:] == ["ready"], "it did not wait"
 
 
 def test_no_worker_serves_on_without_its_crew(policy, tmp_path):
@@ -244,7 +246,7 @@ def test_a_free_query_has_its_time(policy, monkeypatch):
     monkeypatch.setattr(catalog_process, "SECONDS", 2.0)
     with pg.serving(policy, encrypted=False) as served, psycopg.connect(served.dsn(), autocommit=True) as client:
         for sql in (PUBLIC, CATALOG):
-            with pytest.raises(TOO_MUCH, match=r"a free query may run for|needs more memory"):
+            with pytest.raises(TOO_MUCH, match=r"a free query may run for|exceeds its memory limit"):
                 client.execute(sql)
         assert client.execute("SHOW TimeZone").fetchone() == ("UTC",)
     with web.serving(policy) as served, served.client("ana") as client:
@@ -524,7 +526,11 @@ def test_savepoints_and_settings_are_bounded(policy):
         assert said[:250] == ["CZ"] * 250
         assert said[250] == "EZ"
         client.ask(pg.query("ROLLBACK"))
-        assert pg.kinds(client.ask(pg.query(f"SET a.b = '{'x' * 10_001}'"))) == "EZ"
+        said = [pg.kinds(client.ask(pg.query(f"SET a.{name} = '{'x' * 60_000}'; RESET a.{name}"))) for name in "bc"]
+        assert said == ["CCZ"] * 2
+        said = [pg.kinds(client.ask(pg.query(f"SET a.{name} = '{'x' * 60_000}'"))) for name in "bc"]
+        assert said == ["CZ", "EZ"], "together they are too long"
+        client.ask(pg.query("RESET ALL"))
         said = [pg.kinds(client.ask(pg.query(f"SET a.b{i} = 'x'"))) for i in range(251)]
         assert said.count("EZ") == 1
 
@@ -602,6 +608,43 @@ def heard(line, head):
     return data
 
 
+def test_cookies_are_read_as_they_stand(policy, monkeypatch):
+    """The reader of cookies in the standard library takes a time that grows with the square of the escapes in one."""
+
+    def never(_):
+        raise AssertionError("quotes were undone")
+
+    monkeypatch.setattr(http.cookies, "_unquote", never)
+    monkeypatch.setattr("starlette.requests.http_cookies._unquote", never)
+    with web.serving(policy) as served, served.client() as stranger:
+        for cookie in ('sfumato="' + '\\"' * 1000 + '"', 'a="\\101"; sfumato=x', ";=;", "sfumato"):
+            assert stranger.get("/api/me", headers={"Cookie": cookie}).status_code == 401
+        entered = stranger.post("/login", json={"name": "ana", "password": PASSWORD})
+        session = entered.cookies["sfumato"]
+        stranger.cookies.clear()
+        for cookie in (f"sfumato={session}", f'a="b"; sfumato={session} ; c=d'):
+            assert stranger.get("/api/me", headers={"Cookie": cookie}).json()["name"] == "ana"
+
+
+def test_long_bodies_are_read_in_few_threads(policy, monkeypatch):
+    threads, parse = [], request_bodies.parse
+
+    def noted(body):
+        threads.append(
+            (len(body) > request_bodies.SHORT_BODY, threading.current_thread().name.startswith("sfumato-look"))
+        )
+        return parse(body)
+
+    monkeypatch.setattr(request_bodies, "parse", noted)
+    with web.serving(policy) as served, served.client("ana") as ana:
+        for size in (10, 20_000):
+            body = {"sql": "SELECT COUNT(*) FROM region", "x": [{}] * size}
+            for page in ("/api/query", "/api/explain", "/api/law"):
+                assert ana.post(page, json=body).status_code == 400
+    assert len(threads) == 6
+    assert all(long == in_thread for long, in_thread in threads)
+
+
 def test_one_user_has_a_number_of_connections(policy):
     with web.serving(policy, limits=web.HttpLimits(connections=5)) as served:
         head = f"GET /api/me HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer {served.tokens['ana']}\r\n\r\n"
@@ -651,7 +694,7 @@ def test_a_refused_text_is_cut_in_the_audit_log(policy):
 
 
 def test_the_audit_log_goes_on_after_it_was_moved(tmp_path):
-    journal = Journal(tmp_path)
+    journal = AuditLog(tmp_path)
     journal.write("first")
     (tmp_path / "audit.jsonl").rename(tmp_path / "audit.jsonl.1")
     journal.write("second")
@@ -778,7 +821,7 @@ def test_a_server_does_not_wait_for_the_interpreter_to_end(policy, tmp_path, mon
         server.process.send_signal(signal.SIGTERM)
         assert server.process.wait(LONG) == 0
         assert server.log()[-1]["message"] == "stopped"
-        assert server.process.stderr.read() == ""
+        assert server.process.stderr.read().startswith("Created a new ledger: ")
     assert (tmp_path / "torn").read_text() == "x"
     assert ledger_of(policy).count("answer") == 1
     assert not list(Path(policy).parent.glob("**/*-wal")), "the ledger was closed"

@@ -55,6 +55,7 @@ def test_check_says_the_price_before_and_what_was_found(home, call):
 def test_check_of_a_budget_that_is_spent(home, call):
     change_policy(home, "epsilon = 4 ", "epsilon = 0.15 ")
     change_policy(home, "epsilon = 1 ", "epsilon = 0.15 ")
+    change_policy(home, "epsilon = 1\n", "epsilon = 0.15\n")
     code, out, err = call("check", at=home)
     assert code == 4
     assert "the policy is valid" in out
@@ -73,7 +74,7 @@ def test_looking_buys_nothing(home, call):
     assert debits(home) == []
     code, out, _ = call("explain", BY_CITY)
     assert code == 0
-    assert 'known when rows_per_unit of "visit" is found' in out
+    assert 'known once rows_per_unit of "visit" is found' in out
     assert "would cost: epsilon 0.1; epsilon 4 left" in out
     assert "epsilon 3.8 after" in out
 
@@ -88,7 +89,7 @@ def test_a_question_tells_what_it_bought_once(home, call):
     most = int(told[1])
     shown = re.search(r"rows_per_unit for n: (\d+) → ± [\d,]+; (\d+) → ± [\d,]+; (\d+) → ± [\d,]+\n", out)
     assert [int(number) for number in shown.groups()] == [most, most // 2, most // 4]
-    assert "about this fraction of the table's rows would not count" in out
+    assert "approximate fraction of rows that would not count" in out
 
 
 def test_explain_says_what_fewer_rows_give(made, call):
@@ -99,7 +100,7 @@ def test_explain_says_what_fewer_rows_give(made, call):
         widths[rows] = int(document["columns"][1]["half_width"])
     line = "; ".join(f"{rows} → ± {width:,}" for rows, width in widths.items())
     assert f"rows_per_unit for n: {line}\n" in out
-    assert "with a lower bound, people with more rows are down-weighted" in out
+    assert "a lower rows_per_unit reduces noise but down-weights people with more rows (possible bias)" in out
     assert "rows_per_unit" not in call("explain", "SELECT COUNT(*) FROM patient")[1]
 
 
@@ -126,6 +127,35 @@ def test_clients_look_for_nothing_and_the_first_question_buys(written, tmp_path)
         assert "rows_per_unit for n: " in plan
 
 
+def test_a_bound_of_one_query_is_estimated_through_every_door(written, tmp_path, call):
+    """One day of the clinic's visits: the command line, the wire (SET and a comment) and a stored answer agree."""
+    home = pg.make_clinic(tmp_path, written).parent
+    sql, words = (
+        "SELECT COUNT(*) AS n FROM visit WHERE city = 'Lyon'",
+        ("--epsilon", "0.5", "--rows-per-unit", "auto"),
+    )
+    code, out, _ = call("explain", sql, *words, at=home)
+    assert (code, debits(home)) == (0, [])
+    assert "rows_per_unit is estimated first, for epsilon 0.1" in out
+    assert "would cost: epsilon 0.5" in out
+    code, out, _ = call("query", sql, *words, "--json")
+    document = json.loads(out)
+    (note,) = [text for _, text in document["notes"] if text.startswith("rows_per_unit: ")]
+    assert (code, document["cost"]["epsilon"]) == (0, "1/2")
+    assert [text for _, text in debits(home)] == [f"/* rows per person */ {sql}", sql]
+    assert call("ledger", "verify", "--plans")[0] == 0
+    with pg.serving(home / "sfumato.toml") as door, psycopg.connect(door.dsn(), autocommit=True) as connection:
+        heard = []
+        connection.add_notice_handler(lambda notice: heard.append(notice.message_detail))
+        connection.execute("SET sfumato.epsilon = 0.5; SET sfumato.rows_per_unit = 'auto'")
+        assert connection.execute(sql).fetchall() == [tuple(document["rows"][0])]
+        assert note in heard[0]
+        connection.execute("RESET sfumato.rows_per_unit")
+        written_so = connection.execute(f"/* epsilon=0.5 rows_per_unit=auto */ {sql}").fetchall()
+        assert written_so == [tuple(document["rows"][0])]
+    assert len(debits(home)) == 2
+
+
 def test_serve_says_what_it_buys(home):
     def serve():
         done = command("serve", "--pg", "127.0.0.1:0", "--http", "none", "--check", cwd=home)
@@ -141,6 +171,7 @@ def test_serve_says_what_it_buys(home):
     assert debits(home) == BOTH
     change_policy(home, "epsilon = 4 ", "epsilon = 0.2 ")
     change_policy(home, "epsilon = 1 ", "epsilon = 0.2 ")
+    change_policy(home, "epsilon = 1\n", "epsilon = 0.2\n")
     change_policy(home, 'version = "2024-11"', 'version = "2024-12"')
     code, out, err = serve()
     assert (code, out.splitlines()[-1]) == (0, "ready")

@@ -21,8 +21,12 @@ from sfumato.cli.survey import ANSWERS, write_survey
 from sfumato.local.collecting import Collection, install
 from sfumato.local.decoding import ReportTally
 from sfumato.local.kary import KAryResponse
+from sfumato.local.rappor import Rappor
+from sfumato.local.sketch import CountMeanSketch
 from sfumato.local.tape import SystemTape
 from sfumato.local.task import planned_task
+from sfumato.server.http import collect, report_fast_path, request_bodies
+from sfumato.server.http.routes import ROUTES
 
 VALUES = ("red", "green", "blue")
 
@@ -65,6 +69,30 @@ def test_reports_are_stored_once_and_estimated(web):
         assert device.get("/api/collect/colours/estimate").status_code == 401
 
 
+@pytest.mark.parametrize("encoder", [Rappor.planned(6), CountMeanSketch.planned(4, salt=0)], ids=["rappor", "sketch"])
+def test_texts_are_estimated_once_there_is_a_list_of_candidates(web, encoder):
+    """A file in the task's directory; a list that changes is read anew, and reports are counted once."""
+    name = f"texts-{encoder.name}"
+    task = planned_task(name, encoder, minimum_batch=50)
+    install(web.state, task.to_toml())
+    reports = encoder.encode(["anna"] * 300 + ["bert"] * 100, SystemTape())
+    sent = [{"id": in_base64(os.urandom(16)), "report": in_base64(row.tobytes())} for row in reports]
+    with web.client() as device, web.client("ana") as ana:
+        assert device.post(f"/api/collect/{name}", json={"reports": sent}).json()["accepted"] == 400
+        shown = ana.get(f"/api/collect/{name}/estimate").json()
+        assert shown["estimates"] == []
+        assert shown["candidates"] == f"collect/{name}/candidates.txt"
+        file = web.state / shown["candidates"]
+        for listed in (["anna", "bert"], ["bert", "carl", "anna"]):
+            file.write_text("\n".join([*listed, ""]))
+            os.utime(file, (len(listed), len(listed)))
+            rows = {row["value"]: row for row in ana.get(f"/api/collect/{name}/estimate").json()["estimates"]}
+            assert set(rows) == set(listed)
+            assert rows["anna"]["low"] - 0.1 < 0.75 < rows["anna"]["high"] + 0.1
+        file.unlink()
+        assert ana.get(f"/api/collect/{name}/estimate").json()["estimates"] == []
+
+
 @pytest.mark.parametrize(
     ("change", "status", "words"),
     [
@@ -85,6 +113,50 @@ def test_what_is_no_report_is_refused_and_nothing_of_it_stored(web, change, stat
     assert said.status_code == status
     assert words in said.json()["message"]
     assert held.stored + held.waiting == before
+
+
+@pytest.mark.parametrize("count", [request_bodies.SHORT_BODY // 40, collect.MOST])
+def test_long_bodies_are_read_beside_the_loop(web, monkeypatch, count):
+    """Sixty strangers who sent 5,000 reports at a time made everybody else wait for nine seconds."""
+    task, read = colours("long"), []
+    install(web.state, task.to_toml())
+
+    def watched(document, encoder, _real=collect.records_of):
+        read.append(threading.current_thread().name.rsplit("_", 1)[0])
+        return _real(document, encoder)
+
+    for module in (collect, report_fast_path):
+        monkeypatch.setattr(module, "records_of", watched)
+    with web.client() as device:
+        sent = device.post("/api/collect/long", json=body(task, [0] * count))
+    assert sent.json() == {"accepted": count, "repeated": 0}
+    assert read == ["sfumato-reports"]
+
+
+@pytest.mark.parametrize("extra", [{}, {"X-Long-Way": "1"}])
+def test_pages_of_other_sites_can_report_and_read_the_task_and_nothing_else(web, extra):
+    """Without credentials; errors can be read as well. No other page has such a header, or answers a preflight."""
+    asked = {"Origin": "https://survey.example", "Access-Control-Request-Headers": "content-type"}
+    origin = "access-control-allow-origin"
+    with web.client() as client:
+        before = client.options("/api/collect/colours", headers={**asked, "Access-Control-Request-Method": "POST"})
+        assert before.status_code == 204
+        assert before.headers["access-control-allow-methods"] == "POST"
+        assert before.headers["access-control-allow-headers"] == "Content-Type"
+        headers = {"Origin": "https://survey.example", **extra}
+        for document, status in ((body(colours(), [0, 1]), 200), ({"reports": []}, 400)):
+            said = client.post("/api/collect/colours", json=document, headers=headers)
+            assert said.status_code == status
+            assert said.headers[origin] == "*"
+        for reply in (before, said, client.get("/api/collect/colours/task", headers=headers)):
+            assert reply.headers[origin] == "*"
+            assert "access-control-allow-credentials" not in reply.headers
+        for route in ROUTES:
+            path = route.path.replace("{task}", "colours")
+            if path in ("/api/collect/colours", "/api/collect/colours/task"):
+                continue
+            assert origin not in client.request(route.method, path, headers=headers).headers, path
+            assert client.options(path, headers=asked).status_code in (404, 405), path
 
 
 def test_tasks_that_do_not_exist_or_have_ended_are_refused(web):
@@ -115,7 +187,7 @@ def test_a_full_disk_is_said_and_the_next_report_is_taken(web, monkeypatch):
     with web.client() as device:
         for fault, status in ((full, 503), (broken, 500)):
             with monkeypatch.context() as patch:
-                patch.setattr(Collection, "_append", fault)
+                patch.setattr(Collection, "_store", fault)
                 said = device.post("/api/collect/colours", json=sent)
             assert said.status_code == status
             assert "stored" in said.json()["message"] or status == 500
@@ -135,14 +207,22 @@ def test_the_demo_has_a_survey(tmp_path):
         assert row.low < people / 1000 < row.high
 
 
-def test_no_address_is_kept(web):
-    """Neither the files of the task nor any log of the server name the sender."""
-    with web.client() as device:
+def test_no_address_is_kept(web, capfd):
+    """Neither the files of the task nor any log of the server name the sender, of reports that were refused either."""
+    way = httpx.HTTPTransport(local_address="127.0.0.7")
+    with httpx.Client(base_url=web.url, transport=way, headers={"User-Agent": "told-by-nobody"}) as device:
         assert device.post("/api/collect/colours", json=body(colours(), [1] * 60)).status_code == 200
+        assert device.post("/api/collect/colours", json={"reports": []}).status_code == 400
+        assert device.post("/api/collect/nothing", json=body(colours(), [1])).status_code == 422
+        assert device.post("/api/collect/colours", content=b"{").status_code >= 400
+    said = capfd.readouterr()
+    kept = [said.out.encode(), said.err.encode()]
+    kept += [path.read_bytes() for path in web.state.rglob("*") if path.is_file()]
+    assert not [one for one in kept if b"127.0.0.7" in one or b"told-by-nobody" in one]
     for path in web.state.rglob("*"):
         if path.is_file() and "collect" in path.parts:
             assert b"127.0.0.1" not in path.read_bytes()
-            assert path.name == "lock" or path.name.partition("-")[0] in ("task.toml", "batch", "ids", "intake")
+            assert path.name == "lock" or path.name.partition("-")[0] in ("task.toml", "batch", "ids", "waiting")
 
 
 SERVE = """
@@ -150,14 +230,14 @@ import sys
 from pathlib import Path
 import asyncio
 import sfumato
-from sfumato.server.http import HttpDoor
-from sfumato.server.audit_log import Journal
+from sfumato.server.http import HttpServer
+from sfumato.server.audit_log import AuditLog
 from sfumato.server.users import Users
 
 async def main(policy):
     with sfumato.open(policy) as gate:
         state = gate.policy.data.state
-        door = HttpDoor(gate, Users(state), Journal(state))
+        door = HttpServer(gate, Users(state), AuditLog(state))
         print(*await door.start("127.0.0.1", 0), flush=True)
         await asyncio.sleep(600)
 

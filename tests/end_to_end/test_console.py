@@ -1,6 +1,7 @@
 """The console in a real browser: first answer, free preview, refusal and its way out, money, odd names, lost lines."""
 
 import random
+import re
 from decimal import Decimal
 from fractions import Fraction
 
@@ -67,7 +68,9 @@ def test_a_first_answer_takes_one_click_and_its_price_was_shown_for_nothing(tab,
     ana.ready()
     page = ana.page
     expect(page.locator("#preview")).to_contain_text("ε 0.1")
-    expect(page.locator("#preview")).to_contain_text("a 50 % suspicion about anybody becomes at most 52.5 %")
+    expect(page.locator("#preview")).to_contain_text(
+        "a 50 % suspicion that somebody is in the data becomes at most 52.5 %, one about their values at most 55 %"
+    )
     expect(page.locator("#preview")).to_contain_text("one person changes it by at most 1")
     assert ana.spent() == 0
     page.screenshot(path=tmp_path / "preview.png", full_page=True)
@@ -82,6 +85,7 @@ def test_a_first_answer_takes_one_click_and_its_price_was_shown_for_nothing(tab,
     assert [int(text.replace(",", "")) for text in shown] == [row[1] for row in answer.rows]
     assert page.locator("#result .whisker").count() == 3 * 6
     expect(page.locator(".gauge")).to_contain_text("0.9 of 1 ε left")
+    expect(page.locator(".gauge")).to_contain_text(re.compile(r"enough for about \d+ quer(y|ies) at ε 0\.1"))
     expect(page.locator("#ask")).to_contain_text("free")
     check_axe(page)
     page.screenshot(path=tmp_path / "answer.png", full_page=True)
@@ -92,7 +96,7 @@ def test_the_law_of_a_number_is_the_mechanisms_own(tab, demo):
     ana = tab(demo)
     ana.ask()
     page = ana.page
-    page.click("text=What one person changes")
+    page.click("button:has-text('Effect of one person')")
     page.wait_for_selector("dialog svg rect.in")
     expect(page.locator("dialog")).to_contain_text("Epsilon 0.1 allows up to e^0.1 = 1.1052.")
     expect(page.locator("dialog")).to_contain_text("at most 52.5 %")
@@ -118,7 +122,7 @@ def test_one_result_shows_the_laws_of_what_was_released_for_it(tab, odd):
     )
     page.click("#result .foot button >> text=mode")
     expect(page.locator("dialog")).to_contain_text(
-        "The probability of each value depends on the rows, which no picture may show."
+        "The probability of each value depends on the rows, which a picture must not reveal."
     )
     expect(page.locator("dialog")).to_contain_text(SCRIPT)
     assert page.evaluate("window.hacked") is None
@@ -131,7 +135,7 @@ def test_one_result_shows_the_laws_of_what_was_released_for_it(tab, odd):
     expect(page.locator("dialog")).to_be_hidden()
     ana.write("SELECT day, SUM(COUNT(*)) OVER (ORDER BY day) AS so_far FROM people GROUP BY day")
     ana.ask()
-    page.click("text=What one person changes")
+    page.click("button:has-text('Effect of one person')")
     expect(page.locator("dialog")).to_contain_text("There is no picture of this column: prefix sums share their noise")
     assert not ana.troubles
 
@@ -140,7 +144,7 @@ def test_a_refusal_is_shown_at_its_place_and_its_way_out_is_a_button(tab, demo):
     ana = tab(demo)
     ana.ready()
     before = ana.spent()
-    ana.write("SELECT disease, ssn FROM patient WHERE ssn = '000-00-0042'")
+    ana.write("SELECT area, ssn FROM patient WHERE age > 44 AND ssn = '000-00-0042'")
     page = ana.page
     expect(page.locator("#refusal")).to_contain_text("identifiers of individual people")
     expect(page.locator("#ask")).to_be_disabled()
@@ -195,6 +199,27 @@ def test_what_is_typed_is_completed_from_the_schema_with_and_aliases(tab, demo):
     ana.page.locator("#epsilon").focus()
     expect(ana.page.locator(".cm-tooltip-autocomplete")).to_have_count(0)
     expect(ana.page.locator(".cm-content")).to_have_text("SELECT COUNT(*) FROM patient GROUP BY are")
+    ana.write("SELECT COUNT(*) FROM ")
+    ana.page.keyboard.type("r")
+    expect(ana.page.locator(".cm-tooltip-autocomplete li").first).to_contain_text("regiontable")
+    ana.page.keyboard.press("Escape")
+    ana.write("SELECT COUNT(*) FROM patient p JOIN region r ON p.area = r.area WHERE ")
+    ana.page.keyboard.type("are")
+    expect(ana.page.locator(".cm-tooltip-autocomplete li").first).to_contain_text("areain patient, region")
+
+
+def test_an_answer_says_that_it_belongs_to_the_query_before(tab, demo):
+    ana = tab(demo)
+    ana.ask()
+    head = ana.page.locator("#result .headline h2")
+    expect(head).to_have_text("Answer")
+    asked = ana.page.locator(".cm-content").inner_text()
+    ana.write("SELECT COUNT(*) AS other FROM patient")
+    expect(head).to_have_text("Answer to the previous query")
+    expect(ana.page.locator("#result.stale")).to_have_count(1)
+    ana.write(asked)
+    expect(head).to_have_text("Answer")
+    expect(ana.page.locator("#result.stale")).to_have_count(0)
 
 
 def test_a_spent_budget_is_said_before_anything_is_asked(tab, odd, tmp_path):
@@ -208,6 +233,7 @@ def test_a_spent_budget_is_said_before_anything_is_asked(tab, odd, tmp_path):
     expect(page.locator("#refusal.money")).to_contain_text("does not allow this query")
     expect(page.locator("#ask")).to_be_disabled()
     expect(page.locator(".gauge")).to_contain_text("spent: repeated queries stay free")
+    expect(page.locator("#preview .sums")).to_contain_text("budget after–")
     check_axe(page)
     page.screenshot(path=tmp_path / "spent.png", full_page=True)
     assert bob.spent() == 1
@@ -249,7 +275,7 @@ def test_five_thousand_groups_stay_readable(tab, odd, tmp_path):
     assert page.locator("#result tbody tr").count() == 200
     page.click("text=show more")
     assert page.locator("#result tbody tr").count() == 1200
-    expect(page.locator("#result figcaption")).to_contain_text("The first 30 of 5,001 rows are drawn")
+    expect(page.locator("#result figcaption")).to_contain_text("Showing the first 30 of 5,001 rows")
     page.screenshot(path=tmp_path / "many.png")
     assert not ana.troubles
 
@@ -260,7 +286,7 @@ def test_columns_sort_charts_download_and_long_lines_are_thinned(tab, odd, tmp_p
     ana.ready()
     ana.write("SELECT code * 2 AS twice, COUNT(*) AS n FROM people GROUP BY twice")
     ana.ask()
-    expect(page.locator("#result figcaption")).to_contain_text("The lowest and highest of neighbouring rows")
+    expect(page.locator("#result figcaption")).to_contain_text("the minimum and maximum of each interval")
     assert 100 < page.locator("#result svg.chart circle").count() <= 600
     first = "#result tbody tr:first-child td:nth-child({0}) .value"
     page.click("#result th:nth-child(1) button")
@@ -275,6 +301,21 @@ def test_columns_sort_charts_download_and_long_lines_are_thinned(tab, odd, tmp_p
     assert "<style" in saved
     page.screenshot(path=tmp_path / "line.png", full_page=True)
     assert not ana.troubles
+
+
+def test_an_unknown_number_has_no_bar(tab, odd):
+    ana = tab(odd)
+    page = ana.page
+    ana.ready()
+    ana.write("SELECT day < DATE '2000-01-01' AS early, AVG(code) AS mean FROM people GROUP BY early")
+    ana.ask()
+    rows = page.locator("#result tbody tr").count()
+    unknown = page.locator("#result tbody").inner_text().count("unknown")
+    assert 1 <= unknown < rows  # nobody came before 2000
+    assert page.locator("#result svg.chart .bar-fill").count() == rows - unknown
+    expect(page.locator("#result figcaption")).to_contain_text("not drawn")
+    edges = "cells => cells.map(cell => Math.round(cell.getBoundingClientRect().right))"
+    assert len(set(page.locator("#result td .value").evaluate_all(edges))) == 1  # digits below each other
 
 
 def test_tabs_and_saved_queries_come_back(tab, odd, tmp_path):
@@ -322,7 +363,7 @@ def test_an_unfinished_query_is_no_mistake_yet(tab, odd):
 def test_a_page_that_is_not_there_is_a_page(tab, odd):
     ana = tab(odd)
     ana.page.goto(odd.url + "/nowhere")
-    expect(ana.page.locator("h1")).to_have_text("There is no such page")
+    expect(ana.page.locator("h1")).to_have_text("Page not found")
     with odd.client("ana") as client:
         assert client.get("/nowhere").headers["content-type"].startswith("application/json")
 

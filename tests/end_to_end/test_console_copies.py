@@ -31,7 +31,7 @@ def server(tmp_path_factory):
 @pytest.fixture(scope="module")
 def asked(server):
     """The page after one question, and its rows."""
-    (url,) = [line for line in server.lines if line.startswith("http")]
+    url = server.url()
     with chromium() as browser:
         tab = Tab(browser, SimpleNamespace(url=url.rstrip("/"), users=Users(server.state)), "ana")
         tab.ready()

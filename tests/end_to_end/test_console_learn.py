@@ -1,11 +1,14 @@
 """Exercises and Bob in the console: checked by the code of the command, drawn from the policy; nothing is spent."""
 
+from datetime import timedelta
+
 import pytest
 from tests.end_to_end import pg
 from tests.end_to_end.browser import SCRIPT, Tab, chromium, expect, serving
 from tests.end_to_end.test_console import check_axe
 
 from sfumato.learn import EXERCISES, check
+from sfumato.server.classroom import open_class
 
 
 @pytest.fixture(scope="module")
@@ -57,8 +60,8 @@ def test_every_exercise_is_checked_by_the_code_of_the_command(role, served):
 @pytest.mark.parametrize(
     ("body", "said"),
     [
-        ({"name": "coins", "answer": SCRIPT}, "is no number"),
-        ({"name": "coins", "answer": "9" * 101}, "this is no number"),
+        ({"name": "coins", "answer": SCRIPT}, "is not a number"),
+        ({"name": "coins", "answer": "9" * 101}, "this is not a number"),
         ({"name": "coins", "answer": 1}, "answer must be a text"),
         ({"name": SCRIPT, "answer": "1"}, "there is no exercise with this name"),
         ({"answer": "1"}, "name must be a text"),
@@ -89,7 +92,7 @@ def test_exercises_are_answered_in_the_console(tab, tmp_path):
     other = page.locator("#forty")
     other.locator("input").fill(SCRIPT)
     other.locator("input").press("Enter")
-    expect(other.locator(".said")).to_contain_text("is no number")
+    expect(other.locator(".said")).to_contain_text("is not a number")
     other.locator("text=Show answer").click()
     expect(other.locator(".said")).to_contain_text("The answer is 4.")
     expect(page.locator("#done")).to_have_text(f"1 of {len(EXERCISES)} answered.")  # who looks has not answered
@@ -104,7 +107,7 @@ def test_bob_is_shown_in_any_query_and_nothing_is_spent(tab, served, tmp_path):
     ana = tab("ana", start="/bob")
     page = ana.page
     expect(page.locator("#laws svg rect.in").first).to_be_visible()
-    expect(page.locator("#odds")).to_contain_text("holds it at most 62.3 % likely")
+    expect(page.locator("#odds")).to_contain_text("can become at most 62.3 % sure")
     page.fill("#epsilon", "1")
     expect(page.locator("#odds")).to_contain_text("at most 73.2 %")
     page.fill("#sql", "SELECT city, COUNT(*) AS n, SUM(cost) AS total FROM visit GROUP BY city")
@@ -150,3 +153,31 @@ def test_the_grid_and_the_attack_are_pages_with_sliders(tab, tmp_path):
     expect(page.locator("#rows")).to_contain_text("each of 40 people")
     check_axe(page)
     page.screenshot(path=tmp_path / "attack.png", full_page=True)
+
+
+def test_a_student_joins_by_a_click(browser, tmp_path, written):
+    """Loading the page takes no account; coming back keeps it; a full class says so in the page's own words."""
+    policy = pg.make_clinic(tmp_path, written)
+    policy.write_text(policy.read_text(encoding="utf-8") + "\n[analysts.student01]\nepsilon = 1\n", encoding="utf-8")
+    with serving(policy) as door:
+        link = f"{door.url}/class/{open_class(door.users, timedelta(hours=1))}"
+        student, late = (browser.new_context(viewport={"width": 390, "height": 800}).new_page() for _ in range(2))
+        late.goto(link)
+        expect(late.locator("#join")).to_be_visible()
+        student.goto(link)
+        student.click("#join")
+        expect(student.locator("#after")).to_contain_text("You are student01. Your budget is epsilon 1")
+        expect(student.locator("#psql")).to_contain_text("psql postgresql://student01:")
+        check_axe(student)
+        student.goto(link)
+        expect(student.locator("#after")).to_contain_text("You are student01")
+        expect(student.locator("#psql")).to_be_hidden()
+        student.click("text=Ask a question")
+        expect(student.locator("#ask")).to_be_enabled()
+        late.click("#join")
+        expect(late.locator("#wrong")).to_have_text(
+            "This class is full. All of its accounts are taken. Ask the teacher to start a larger one."
+        )
+        late.goto(link[:-1] + ("A" if link[-1] != "A" else "B"))
+        late.click("#join")
+        expect(late.locator("#wrong")).to_have_text("This class has ended. Ask the teacher for a new link.")

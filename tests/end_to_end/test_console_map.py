@@ -8,7 +8,7 @@ from tests.end_to_end.browser import Tab, chromium, expect, serving
 from tests.end_to_end.test_console import check_axe
 
 from sfumato.geo.mechanism import LocationMechanism
-from sfumato.geo.retrieval import quantile, spatial_tail
+from sfumato.geo.retrieval import retrieve
 from sfumato.server import console
 
 ADDON = Path(__file__).parents[2] / "clients" / "browser" / "location" / "noise"
@@ -45,9 +45,10 @@ def test_a_report_is_drawn_and_nothing_is_sent(page):
     expect(page.page.locator("#lat")).not_to_have_value("48.8584")
     assert sent == []
     made = LocationMechanism.within("ln 4", 200)
-    radius = quantile(spatial_tail, 0.95) / float(made.inner.epsilon) + 2 * float(made.frame.step)
-    shown = page.page.locator("#facts dd").nth(1).text_content()
-    assert abs(float(shown.split()[0]) - radius) < 1
+    area = retrieve(made, 300).grid_radius
+    for place, metres in ((1, area - 300), (2, area)):
+        shown = page.page.locator("#facts dd").nth(place).text_content()
+        assert abs(float(shown.split()[0].replace(",", "")) - metres) < 0.6
     page.page.fill("#level", "ln 1")
     page.page.click("text=Draw a report")
     expect(page.page.locator("#say")).to_contain_text("a level is above 0")

@@ -93,7 +93,7 @@ def test_an_earlier_release_that_was_deleted_is_named(served):
         (Path(served.gate.policy.data.state) / "releases" / first).unlink()
         second = client.post("/api/release/make", json={**WANTED, "quasi": ["age"], "k": 5}).json()
         assert [fault["words"] for fault in second["check"]["faults"] if first in fault["words"]] == [
-            f"the earlier release {first} is missing, so the two were not checked together"
+            f"the earlier release {first} or its hierarchies are missing, so the two were not checked together"
         ]
 
 

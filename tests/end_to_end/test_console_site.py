@@ -19,7 +19,7 @@ from sfumato.attacks.document import document
 from sfumato.attacks.report import AttackReport
 from sfumato.mechanisms import Geometric
 from sfumato.server import tokens
-from sfumato.server.audit_log import Journal
+from sfumato.server.audit_log import AuditLog
 from sfumato.server.console import console
 from sfumato.server.console.site import PAGES
 from sfumato.server.users import Users
@@ -33,7 +33,7 @@ LINK = re.compile(r'(?:href|src|action)="(/[^"]*)"')
 def served(written, tmp_path_factory):
     policy = pg.make_clinic(tmp_path_factory.mktemp("web"), written, *pg.RICH)
     users = Users(policy.parent / ".sfumato")
-    site = console(users, Journal(policy.parent / ".sfumato"))
+    site = console(users, AuditLog(policy.parent / ".sfumato"))
     with web.serving(policy, users=users, console=site) as door:
         yield door
 
@@ -95,7 +95,7 @@ def test_a_page_is_shown_to_its_roles_alone(served, role):
 
 def test_pages_name_only_what_is_there_and_no_other_machine(served):
     with by_link(served, "owner") as client:
-        texts = [client.get(page.path).text for page in PAGES] + [client.get("/login").text]
+        texts = [client.get(path).text for path in (*(page.path for page in PAGES), "/login", "/class/x")]
         for text in texts:
             assert "http:" not in text
             assert "https:" not in text
@@ -267,5 +267,11 @@ def test_the_law_of_a_column_is_that_of_its_mechanism(served):
             assert ana.post("/api/law", json={**question, "column": bad}).status_code == 400
         assert ana.post("/api/law", json={"sql": "SELECT ssn FROM patient"}).status_code == 403
         assert web.spent(served) == before
-        assert ana.get("/api/odds?epsilon=1/10").json() == {"epsilon": "0.1", "before": "0.5", "at_most": "0.52498"}
+        odds = ana.get("/api/odds?epsilon=1/10").json()
+        words = odds.pop("words")
+        assert odds == {"epsilon": "0.1", "before": "0.5", "at_most": "0.52498"}
+        assert words.endswith("is in the data becomes at most 52.5 %, one about their values at most 55 %")
+        replace = ana.get("/api/odds?epsilon=1/10&adjacency=replace").json()["words"]
+        assert replace == "a 50 % suspicion about somebody's values becomes at most 52.5 %"
+        assert ana.get("/api/odds?epsilon=1&adjacency=none").status_code == 400
         assert [ana.get(f"/api/odds?epsilon={e}").status_code for e in ("", "-1", "nan", "1e99", "1/0")] == [400] * 5

@@ -109,6 +109,33 @@ def test_pictures_in_the_terminal_and_in_files(call, tmp_path):
     assert code == 0
     assert "█" in out
     assert (tmp_path / "b.svg").read_text().count("<polyline") == 4
+    tops = [
+        min(float(pair.split(",")[1]) for pair in line.split('"')[1].split()) for line in _lines(tmp_path / "b.svg")
+    ]
+    assert tops[0] == tops[1]  # both meet their peak, c = 1/2, where the answer itself is
+
+
+def _lines(file):
+    return [line for line in file.read_text().splitlines() if 'class="curve curve-' in line and line.count(",") > 9]
+
+
+def test_one_row_of_a_large_channel_and_pairs_as_inputs(call):
+    large = ("channel", "exponential", "--inputs", "0..2000", "--epsilon", "1")
+    code, out, err = call(*large)
+    assert (code, "2001 times 2001" in err) == (2, True)
+    code, out, _ = call(*large, "--row", "3")
+    assert (code, "input 3" in out, "one row of 2001" in out) == (0, True, True)
+    code, out, _ = call(*large, "--row", "3", "--json")
+    assert (code, len(json.loads(out)["row"])) == (0, 2001)
+    code, _, err = call(*large, "--row", "2001")
+    assert (code, "no input" in err) == (2, True)
+    for inputs in ("grid 2x2", "grid 30x30"):
+        code, out, _ = call("channel", "exponential", "--inputs", inputs, "--epsilon", "1", "--row", "(1,0)")
+        assert (code, "input (1, 0)" in out) == (0, True)
+    seen = ("posterior", "exponential", "--inputs", "grid 2x2", "--epsilon", "1", "--seen", "(1,0)")
+    assert call(*seen)[0] == 0
+    code, _, err = call("utility", "exponential", "--inputs", "grid 1000x1000", "--epsilon", "1")
+    assert (code, "at most 10000 points" in err) == (2, True)
 
 
 @pytest.mark.parametrize(
@@ -133,7 +160,7 @@ def test_pictures_in_the_terminal_and_in_files(call, tmp_path):
         (["channel", "geometric", "--inputs", "0..3", "--epsilon", "1", "--beside", "noise"], "not known"),
         (["channel", "laplace", "--inputs", "1"], "density needs"),
         (["channel", "truncated-laplace", "--inputs", "1", "--epsilon", "1"], "--low and --high"),
-        (["posterior", "geometric", "--inputs", "0..3", "--epsilon", "1"], "what was seen"),
+        (["posterior", "geometric", "--inputs", "0..3", "--epsilon", "1"], "observed output"),
         (["posterior", "geometric", "--inputs", "0..3", "--epsilon", "1", "--seen", "9"], "not an output"),
         (["posterior", "geometric", "--inputs", "0..3", "--epsilon", "1", "--seen", "1", "--prior", "1,2"], "one prob"),
         (["utility", "geometric", "--inputs", "0..3", "--epsilon", "1", "--gain", "much"], "not known"),

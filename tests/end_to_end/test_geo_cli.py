@@ -2,6 +2,8 @@
 
 import csv
 import json
+import subprocess
+import sys
 
 import numpy as np
 import pytest
@@ -73,6 +75,87 @@ def test_a_trace_spends_a_budget_that_outlives_the_run(points, call):
     assert call("geo", "budget", "none", at=points).returncode != 0
     done = call("geo", "obfuscate", "points.csv", "-o", "o.csv", *LEVEL, "--budget", "0.1", at=points)
     assert done.returncode == 4
+
+
+def test_a_trace_goes_on_outside_of_its_region(tmp_path, call):
+    """A trace that ended at the border would tell where it went."""
+    (tmp_path / "far.csv").write_text("who,lat,lon\nana,48.8584,2.2945\nana,43.3,5.4\n")
+    words = ("far.csv", "-o", "out.csv", *LEVEL, "--around", "48.85,2.35", "--reach", "50000")
+    done = call("geo", "obfuscate", *words, "--budget", "5 ln 4", "--person", "who", "--ledger", "purse", at=tmp_path)
+    assert done.returncode == 0, done.stderr
+    first, second = read(tmp_path / "out.csv")
+    assert abs(float(first["lat"]) - 48.8584) < 0.1
+    assert 48.3 < float(second["lat"]) < 48.5  # the edge of the region, in its direction
+    alone = call("geo", "obfuscate", *words, at=tmp_path)  # without a budget every row is refused or reported as it is
+    assert "row 2 is outside the region" in alone.stderr
+
+
+def test_how_long_a_report_is_repeated_is_a_choice(points, call):
+    """--threshold and --test are those of Python: a report is repeated within 900 km, and a test costs a hundredth."""
+    words = ("--budget", "5 ln 4", "--person", "who", "--ledger", "purse", "--around", "48,2")
+    more = ("--threshold", "900000", "--test", "1/100 ln 4")
+    assert call("geo", "obfuscate", "points.csv", "-o", "o.csv", *LEVEL, *words, *more, at=points).returncode == 0
+    assert len({(row["who"], row["lat"], row["lon"]) for row in read(points / "o.csv")}) == 3
+    shown = json.loads(call("geo", "budget", "purse", "--json", at=points).stdout)
+    rows = {"0": 134, "1": 133, "2": 133}
+    for one in shown["people"]:
+        assert one["spent"] == pytest.approx(np.log(4) * (1 + (rows[one["person"]] - 1) / 100))
+    for wrong in (("--threshold", "-1"), ("--threshold", "far"), ("--test", "0")):
+        done = call("geo", "obfuscate", "points.csv", "-o", "o.csv", *LEVEL, *words[:2], *wrong, at=points)
+        assert done.returncode == 2, done.stderr
+    done = call("geo", "obfuscate", "points.csv", "-o", "o.csv", *LEVEL, "--test", "1", at=points)
+    assert "--test needs --budget" in done.stderr
+
+
+def test_a_file_that_cannot_be_written_wastes_budget_and_reports_nothing(points, call):
+    """The charges of a batch are in the ledger before its first report is written."""
+    script = """
+import os, sys
+from sfumato.cli import main
+from sfumato.geo.traces import TraceMechanism
+many = TraceMechanism.report_many
+def killed(*words):
+    many(*words)
+    os.kill(os.getpid(), 9)  # between the commit and the output
+TraceMechanism.report_many = killed
+sys.argv = ["sfumato", *sys.argv[1:]]
+main()
+"""
+    words = ("--budget", "5 ln 4", "--person", "who", "--ledger", "purse", "--around", "48,2", "--yes")
+    command = [sys.executable, "-c", script, "geo", "obfuscate", "points.csv", "-o", "out.csv", *LEVEL, *words]
+    assert subprocess.run(command, cwd=points, check=False).returncode == -9
+    assert not (points / "out.csv").exists()
+    assert all(path.stat().st_size <= len("lat,lon,who\r\n") for path in points.glob(".out.csv*"))
+    shown = json.loads(call("geo", "budget", "purse", "--json", at=points).stdout)
+    assert [one["person"] for one in shown["people"]] == ["0", "1", "2"]
+    assert all(one["spent"] >= np.log(4) for one in shown["people"])
+
+
+def test_a_budget_is_not_raised_or_lowered_without_a_word(points, call):
+    words = ("--person", "who", "--ledger", "purse", "--around", "48,2")
+    for budget, said in (
+        ("5 ln 4", None),
+        ("5 ln 4", None),
+        ("9 ln 4", "raised from 6.93147"),
+        ("2", "lowered from 12.4"),
+    ):
+        done = call("geo", "obfuscate", "points.csv", "-o", "o.csv", *LEVEL, *words, "--budget", budget, at=points)
+        assert done.returncode == 0, done.stderr
+        assert ("the budget of each person is" in done.stderr) is (said is not None)
+        assert said is None or said in done.stderr
+    shown = json.loads(call("geo", "budget", "purse", "--json", at=points).stdout)
+    assert {one["remaining"] for one in shown["people"]} == {0}
+
+
+def test_a_ledger_does_not_name_the_zones(points, call):
+    """A zone is somebody's home. It changes neither what a unit of the budget means nor the grid, so it may change."""
+    words = ("--person", "who", "--budget", "9 ln 4", "--ledger", "purse", "--around", "48,2")
+    for zone in ("48.0123,2.0456,300", "48.0124,2.0456,200"):
+        done = call("geo", "obfuscate", "points.csv", "-o", "o.csv", *LEVEL, *words, "--zone", zone, at=points)
+        assert done.returncode == 0, done.stderr
+        held = b"".join(file.read_bytes() for file in points.glob("purse*"))
+        assert b"ln 4 within 200" in held
+        assert not any(word in held for word in (b"48.0123", b"480123", b"120123", b"2.0456", b"Zone"))
 
 
 def test_the_area_of_retrieval_is_a_document_and_can_be_tried(points, call):
@@ -152,6 +235,20 @@ def test_guessed_columns_are_confirmed_on_a_terminal(points):
     assert code == 2
     assert "right?" in shown
     assert not (points / "out.csv").exists()
+
+
+def test_a_doubtful_guess_is_refused_where_nobody_confirms_it(points, call):
+    (points / "xy.csv").write_text("X,Y\n2.0,48.0\n2.1,48.1\n")
+    words = ("geo", "obfuscate", "xy.csv", "-o", "o.csv", *LEVEL)
+    refused = call(*words, at=points)
+    assert refused.returncode == 2
+    assert "--lat Y --lon X" in refused.stderr
+    assert not (points / "o.csv").exists()
+    assert 'Latitude is "Y"' in call(*words, "--yes", at=points).stderr
+    assert call(*words, "--lat", "Y", "--lon", "X", at=points).returncode == 0
+    trial = ("geo", "retrieve", "--interest", "300", *LEVEL, "--places", "xy.csv", "--users", "xy.csv")
+    assert call(*trial, at=points).returncode == 2
+    assert "recall" in call(*trial, "--lat", "Y", "--lon", "X", at=points).stdout
 
 
 def test_the_front_of_the_package_names_what_exists():

@@ -253,7 +253,7 @@ def page(sql, options):
     for number, cut in enumerate(made.cuts):
         for part in cut.parts:
             lines += release(f"release {number}", cut, part)
-    lines += ["", "-- above the cut", finish(made.question).text]
+    lines += ["", "-- above the cut", finish(made.question.post_processing).text]
     lines += ["", "-- the event", str(made.event), "", "-- notes", *(text for _, text in made.notes)]
     return "\n".join(lines) + "\n"
 
@@ -289,7 +289,7 @@ def test_questions_become_what_they_became(name, golden):
 
 
 def test_aggregates_of_the_table_have_three_pairs_each():
-    from sfumato.sql.aggregates import AGGREGATES
+    from sfumato.algebra.aggregates import AGGREGATES
 
     spelled = {"count": r"COUNT\((?!DISTINCT)", "sum": r"SUM\(", "avg": r"AVG\("}
     for name, spelling in spelled.items():

@@ -46,7 +46,7 @@ ROWS = {
         "sub-queries: EXCEPT of attributes",
     ),
     "aggregation per person": ("per-person: a function of the person", "per-person: a rollup of persons"),
-    "windows": ("per-person: a window over others", "per-person: numbers of rows that tie"),
+    "windows": ("per-person: a window over others", "per-person: the last of rows that tie"),
     "DISTINCT, UNION, LIMIT": ("people: DISTINCT ON", "sub-queries: LIMIT below the cut"),
 }
 """The rows of the table in rule 2.2 that refuse something, each with refusals of its kind."""

@@ -12,7 +12,7 @@ import pytest
 from tests.end_to_end import pg, web
 from tests.end_to_end.web import COUNT
 
-from sfumato.server.http.error_responses import Turned
+from sfumato.server.http.error_responses import HttpRefusal
 from sfumato.server.http.request_bodies import parse
 from sfumato.server.http.response_bodies import ANSWERS
 
@@ -81,7 +81,7 @@ def test_json_is_read_without_floats():
      b'{"a":' * 50_000, b'{"a": ' + b"9" * 5000 + b"}", b'{"a": 1e99999999999999999999}'],
 )  # fmt: skip
 def test_what_is_no_json_is_a_bad_request(ana, body):
-    with pytest.raises(Turned):
+    with pytest.raises(HttpRefusal):
         parse(body)
     response = ana.post("/api/query", content=body, headers={"Content-Type": "application/json"})
     refused(response, 400)
@@ -124,6 +124,16 @@ def test_within_and_rows_per_unit_count(door, ana):
     assert document["cost"]["epsilon"] == str(wanted)
     low, high = document["intervals"][0][0]
     assert high - low <= 122  # ends are rounded outward
+
+
+def test_rows_per_unit_may_be_estimated(door, ana):
+    sql = "SELECT COUNT(*) FROM visit WHERE cost > 190"
+    asked = {"sql": sql, "epsilon": "0.1", "rows_per_unit": "auto"}
+    assert ana.post("/api/explain", json=asked).json()["cost"]["epsilon"] == "1/10"
+    document = ana.post("/api/query", json=asked).json()
+    assert document["cost"]["epsilon"] == "1/10"
+    assert any(text.startswith("rows_per_unit: ") for _, text in document["notes"])
+    assert ana.post("/api/query", json=asked).json()["cost"]["epsilon"] == "0"
 
 
 def test_explain_never_spends(door, ana):

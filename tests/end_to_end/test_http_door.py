@@ -291,7 +291,7 @@ def test_stopping_drains(policy, monkeypatch):
 
 def test_a_door_that_never_opened_can_be_closed(policy):
     async def close(gate):
-        await web.HttpDoor(gate, None, None).stop()
+        await web.HttpServer(gate, None, None).stop()
 
     with sfumato.open(policy) as gate:
         asyncio.run(close(gate))
@@ -301,7 +301,7 @@ def test_two_doors_do_not_share_a_port_and_say_so(policy):
     with web.serving(policy) as served:
 
         async def again():
-            door = web.HttpDoor(served.gate, served.users, served.journal)
+            door = web.HttpServer(served.gate, served.users, served.journal)
             with pytest.raises(OSError, match="in use"):
                 await door.start(served.host, served.port)
             await door.stop()

@@ -12,7 +12,7 @@ from tests.end_to_end import pg, web
 from sfumato.server.http.openapi import paper
 from sfumato.server.http.routes import ROUTES
 
-FREE = {"/login", "/healthz", "/openapi.json"}
+FREE = {"/login", "/api/class", "/healthz", "/openapi.json"}
 
 
 @pytest.fixture(scope="module")

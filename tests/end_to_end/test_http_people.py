@@ -14,7 +14,7 @@ from tests.end_to_end.web import COUNT, PASSWORD
 
 from sfumato.errors import InputError, QueryError
 from sfumato.server import scram, tokens
-from sfumato.server.login_throttle import Failures
+from sfumato.server.login_throttle import LoginThrottle
 from sfumato.server.pgwire.tls import tls
 from sfumato.server.tokens import admit, issue, revoke
 from sfumato.server.users import Users
@@ -174,7 +174,8 @@ def test_an_analyst_sees_her_own_budget_and_the_owner_everybodys(door):
         assert "analysts" not in ana.get("/api/budget").json()
         document = owner.get("/api/budget").json()
         assert document["analyst"] is None
-        assert [(one["analyst"], one["spent"]["epsilon"]) for one in document["analysts"]] == [("ana", "1/2")]
+        spent = {one["analyst"]: one["spent"]["epsilon"] for one in document["analysts"]}
+        assert spent == {"ana": "1/2", "guide": "0"}
         assert owner.get("/api/budget?analyst=bob").json()["spent"]["epsilon"] == "0"
         owner.post("/api/query", json={"sql": "SELECT COUNT(*) FROM visit", "epsilon": 0.25})
         assert ana.get("/api/budget").json()["spent"]["epsilon"] == "1/2"
@@ -343,7 +344,7 @@ def test_who_fails_too_often_is_told_when_to_come_back_and_so_at_the_other_door(
 def test_failures_are_forgotten_after_a_minute(monkeypatch):
     now = [1000.0]
     monkeypatch.setattr("sfumato.server.login_throttle.time.monotonic", lambda: now[0])
-    failures = Failures()
+    failures = LoginThrottle()
     for _ in range(3):
         failures.add("ana", "2001:db8::1")
         now[0] += 10

@@ -5,6 +5,7 @@ import io
 import json
 import os
 import random
+import re
 import sys
 
 import duckdb
@@ -66,6 +67,23 @@ def test_a_plan_has_its_document():
     assert plan["error_95"] <= 1.05 * min(one["error_95"] for one in everything)
 
 
+def test_a_task_file_is_checked_and_proved(tmp_path):
+    """One report of each, and of RAPPOR all reports of a device; a task that states too little is refused."""
+    local("plan", "--values", "a,b,c", "--epsilon", "1", "--task", "k.toml", home=tmp_path)
+    words = ("plan", "--strings", "--mechanism", "rappor", "--epsilon", "1", "--lifetime", "2", "--task", "r.toml")
+    local(*words, home=tmp_path)
+    shown = local("check", "r.toml", "--prove", home=tmp_path)
+    assert "verifier: one report: PROVED" in shown
+    assert "verifier: all reports of a device: PROVED" in shown
+    document = json.loads(local("check", "k.toml", "--prove", "--json", home=tmp_path))
+    assert (document["mechanism"], document["reports"], document["permanent"]) == ("k-ary", 1, None)
+    assert document["epsilon"] == document["epsilon_of_thresholds"]
+    assert {what: proof["verdict"] for what, proof in document["proofs"].items()} == {"one report": "PROVED"}
+    text = (tmp_path / "k.toml").read_text()
+    (tmp_path / "k.toml").write_text(re.sub("(?m)^epsilon = .*$", 'epsilon = "1/2"', text))
+    assert "its thresholds cost more" in local("check", "k.toml", home=tmp_path, code=2)
+
+
 def test_a_plan_is_proved_drawn_and_written(tmp_path):
     said = local(
         *("plan", "--strings", "--mechanism", "rappor", "--epsilon", 1, "--lifetime", 4, "--users", 10**5),
@@ -111,6 +129,42 @@ def test_a_collector_shuffles_within_batches_and_the_smallest_one_counts(tmp_pat
     assert f"cost epsilon {bound_shuffled(task.epsilon, 100, '1e-6'):.3g} at" in said
     assert f"{bound_shuffled(task.epsilon, 400, '1e-6'):.3g}" not in said
     assert "the smallest of which holds 100 reports" in said
+    said = local("decode", "collect/t", "--task", "t.toml", "--delta", "1e-6", "--fake", 30, home=tmp_path)
+    assert f"cost epsilon {bound_shuffled(task.epsilon, 70, '1e-6'):.3g} at" in said  # fake reports hide nobody
+    assert "the smallest of which holds 70 honest reports" in said
+
+
+@pytest.mark.parametrize(("written", "shown"), [("0.999", "99.9 %"), ("19/20", "95 %"), ("0.5", "50 %")])
+def test_a_confidence_is_shown_as_it_was_asked(home, written, shown):
+    said = local("decode", "reports.parquet", "--task", "t.toml", "--confidence", written, home=home)
+    assert f"; {shown} intervals" in said
+
+
+def test_a_plan_states_the_epsilon_of_the_batches_that_the_collector_shuffles(tmp_path):
+    words = ("plan", "--domain", 2, "--users", 5000, "--epsilon", 1, "--task", "t.toml")
+    for batch in (100, 1000):
+        plan = json.loads(local(*words, "--batch", batch, "--json", home=tmp_path))
+        task = read_task((tmp_path / "t.toml").read_text())
+        assert task.minimum_batch == plan["minimum_batch"] == batch
+        assert plan["shuffled"]["epsilon"] == bound_shuffled(task.epsilon, batch, "1e-6")
+        assert plan["shuffled"]["all_at_once"] == bound_shuffled(task.epsilon, 5000, "1e-6")
+    said = local(*words, home=tmp_path)
+    assert f"in batches of 100: epsilon {bound_shuffled(task.epsilon, 100, '1e-6'):.3g} at delta 1e-6" in said
+    assert f"all at once: epsilon {bound_shuffled(task.epsilon, 5000, '1e-6'):.3g}" in said
+
+
+def test_a_plan_for_texts_says_for_how_many_candidates(tmp_path):
+    words = ("plan", "--strings", "--users", 60_000, "--mechanism", "rappor")
+    assert "60,000 reports and 1,000 candidates: ±" in local(*words)
+    many, few = (json.loads(local(*words, "--candidates", c, "--json")) for c in (1000, 20))
+    assert (many["candidates"], few["candidates"]) == (1000, 20)
+    assert few["detectable"] < many["detectable"]
+    local(*words, "--filter", 128, "--hashes", 3, "--cohorts", 8, "--task", "t.toml", home=tmp_path)
+    encoder = read_task((tmp_path / "t.toml").read_text()).encoder
+    assert (encoder.filter, encoder.hashes, encoder.cohorts) == (128, 3, 8)
+    assert "--cohorts is for RAPPOR" in local("plan", "--domain", 3, "--cohorts", 8, code=2)
+    assert "--filter is for RAPPOR" in local("plan", "--strings", "--filter", 8, code=2)
+    assert "--candidates is for --strings" in local("plan", "--domain", 3, "--candidates", 8, code=2)
 
 
 def test_no_shuffled_epsilon_is_stated_where_a_person_may_send_several_reports(tmp_path):
@@ -158,10 +212,26 @@ def test_numbers_and_texts_are_decoded(tmp_path):
     words = ("plan", "--strings", "--mechanism", "rappor", "--epsilon", 4, "--task", "s.toml")
     local(*words, home=tmp_path)
     local("encode", "in.parquet", "--task", "s.toml", "--column", "page", "-o", "s.parquet", home=tmp_path)
-    (tmp_path / "c.txt").write_text("page-0\npage-1\npage-2\nnever\n")
+    (tmp_path / "c.txt").write_text(
+        "page-0\npage-1\npage-2\nnever\n", encoding="utf-8-sig"
+    )  # with a mark, as some write
     asked = ("decode", "s.parquet", "--task", "s.toml", "--candidates", "c.txt", "--json")
     rows = json.loads(local(*asked, home=tmp_path))
     assert [row["p_value"] < 0.01 for row in rows] == [True, True, True, False]
+
+
+def test_a_plan_says_what_a_device_sends(tmp_path):
+    rappor = ("plan", "--strings", "--mechanism", "rappor", "--epsilon", 1)
+    assert "one-time RAPPOR" in local(*rappor)
+    assert "permanent and instantaneous RAPPOR" in local(*rappor, "--lifetime", 4)
+    assert json.loads(local("plan", "--domain", 4, "--json"))["variant"] is None
+    prefix = ("plan", "--strings", "--mechanism", "prefix", "--epsilon", 6, "--task", "p.toml")
+    assert "cut to their first 6 bytes" in local(*prefix, home=tmp_path)
+    duckdb.sql("SELECT 'page-number-' || (i % 2) AS page FROM range(2000) r(i)").write_parquet(
+        str(tmp_path / "in.parquet")
+    )
+    local("encode", "in.parquet", "--task", "p.toml", "-o", "p.parquet", home=tmp_path)
+    assert "cut to their first 6 bytes" in local("decode", "p.parquet", "--task", "p.toml", home=tmp_path)
 
 
 def test_mistakes_give_one_error_and_leave_nothing_behind(home):
@@ -264,7 +334,7 @@ def test_malformed_reports_are_counted_and_left_out(home):
         engine.execute("INSERT INTO r VALUES ('\\x09'::BLOB), ('ab'::BLOB), (NULL)")
         engine.execute(f"COPY r TO '{home / 'spoiled.parquet'}'")
     _, out, err = run("decode", "spoiled.parquet", "--task", "t.toml", "--json", home=home)
-    assert "3 reports are malformed" in err
+    assert "malformed reports left out: 3" in err
     clean = local("decode", "reports.parquet", "--task", "t.toml", "--json", home=home)
     assert json.loads(out) == json.loads(clean)
 
@@ -289,3 +359,14 @@ def test_tasks_are_handed_to_a_server_and_listed(tmp_path):
     listed = json.loads(local("collect", "--json", home=tmp_path))
     assert listed == {"tasks": [{"task": "four", "mechanism": "k-ary", "reports": 0, "waiting": 0}]}
     assert "no reports" in local("decode", ".sfumato/collect/four", "--task", "t.toml", home=tmp_path, code=2)
+
+
+@pytest.mark.parametrize(("mechanism", "why"), [("count-mean-sketch", "no p-values"), ("prefix", "always uses Holm's")])
+def test_a_correction_that_is_not_used_is_refused(home, mechanism, why):
+    local("plan", "--strings", "--mechanism", mechanism, "--task", "words.toml", home=home)
+    for method in ("bh", "holm"):
+        said = local("decode", "none.parquet", "--task", "words.toml", "--correction", method, home=home, code=2)
+        assert "--correction is for rappor" in said
+        assert why in said
+    said = local("decode", "reports.parquet", "--task", "t.toml", "--correction", "bh", home=home, code=2)
+    assert "which has no p-values" in said

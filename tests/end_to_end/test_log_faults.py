@@ -18,7 +18,7 @@ from sfumato.errors import EngineError
 from sfumato.gateway import open_policy
 from sfumato.policy import load
 from sfumato.server import append_only_file
-from sfumato.server.audit_log import Journal
+from sfumato.server.audit_log import AuditLog
 from sfumato.server.operator_log import keep_log
 
 FULL = Path("/dev/full")
@@ -68,7 +68,7 @@ def read(path):
 
 @pytest.mark.parametrize("room", [0, 1, 100, 150])
 def test_the_audit_log_says_what_it_lacks(tmp_path, monkeypatch, room):
-    journal = Journal(tmp_path)
+    journal = AuditLog(tmp_path)
     with told_to_the_owner() as told:
         journal.write("question", user="before")
         disk = Room(monkeypatch, room)

@@ -5,6 +5,7 @@ Also who may read what is written, and what a killed process leaves behind.
 
 import os
 import signal
+import sqlite3
 import stat
 import subprocess
 import sys
@@ -18,7 +19,7 @@ from tests.end_to_end.served import command, running, write_small
 import sfumato
 from sfumato.errors import LedgerError
 from sfumato.files import fresh_file, remove_leftovers, replace_file
-from sfumato.ledger import Ledger, place_of_last_head, read_last_head
+from sfumato.ledger import Ledger, accept_loss, check_found, place_of_last_head, read_last_head
 
 QUESTION = "SELECT COUNT(*) FROM visit WHERE age < {}"
 
@@ -77,6 +78,87 @@ def test_a_lost_ledger_is_not_replaced_without_a_word(policy, how, call):
     with sfumato.open(policy) as gate:
         gate._ledger.verify()
     assert call("ledger", "accept", "-p", policy).returncode == 2, "there is nothing to accept any more"
+
+
+def lose_with_its_head(policy):
+    """Remove the ledger and what the state directory remembers of its last entry."""
+    lose(policy, "removed")
+    place_of_last_head(policy.with_name(".sfumato"), "clinic").unlink()
+
+
+def test_a_ledger_that_is_lost_with_its_last_head_is_missed(policy, call):
+    spend(policy, 1)
+    lose_with_its_head(policy)
+    for words in (["query", QUESTION.format(9)], ["budget"]):
+        done = call(*words, "-p", policy)
+        assert done.returncode == 5, (words, done.stderr)
+        assert "the ledger is missing" in done.stderr
+        assert "sfumato ledger accept" in done.stderr
+    assert not policy.with_name("clinic.ledger").exists()
+    done = call("ledger", "accept", "-p", policy)
+    assert done.returncode == 0, done.stderr
+    assert "charges of the ledger that is gone are forgotten" in done.stderr
+    done = call("query", QUESTION.format(9), "-p", policy)
+    assert done.returncode == 0, done.stderr
+    assert f"Created a new ledger: {policy.with_name('clinic.ledger')} (nothing has been charged yet)." in done.stderr
+    lines = policy.with_name(".sfumato").joinpath("operator.log").read_text(encoding="utf-8")
+    assert "created a new ledger:" in lines
+    assert lost_entries(policy) == [0]
+    assert call("ledger", "accept", "-p", policy).returncode == 2, "there is nothing to accept any more"
+
+
+def test_a_first_ledger_is_begun_with_a_word_and_a_second_opening_has_none(policy, call):
+    assert call("check", "-p", policy).returncode == 0, "which writes admitted.json"
+    assert "Created a new ledger:" in call("query", QUESTION.format(9), "-p", policy).stderr
+    assert "new ledger" not in call("query", QUESTION.format(9), "-p", policy).stderr
+
+
+CHARGED = '{"at": "2026-01-01", "event": "question", "cost": {"epsilon": "1/10", "rho": null, "delta": "0"}}\n'
+FREE = '{"at": "2026-01-01", "event": "question", "cost": {"epsilon": "0", "rho": "0", "delta": "0"}}\n'
+REFUSED = '{"at": "2026-01-01", "event": "refusal", "question": "SELECT \\"cost\\""}\n'
+
+
+@pytest.mark.parametrize(
+    ("name", "lines", "missed"),
+    [
+        ("audit.jsonl", REFUSED + FREE + CHARGED, True),
+        ("audit.jsonl.1", CHARGED, True),
+        ("audit.jsonl", REFUSED + FREE, False),
+        ("audit.jsonl", '{"cost"\n{"cost": 3}\n["cost"]\n', False),
+        ("admitted.json", CHARGED, False),
+    ],
+)
+def test_an_audit_log_with_charges_shows_that_there_was_a_ledger(policy, name, lines, missed):
+    """Policies that early versions served were not kept."""
+    state = policy.with_name(".sfumato")
+    state.mkdir()
+    state.joinpath(name).write_text(lines, encoding="utf-8")
+    if not missed:
+        assert spend(policy) == 0
+        return
+    with pytest.raises(LedgerError, match="the ledger is missing") as refused:
+        sfumato.open(policy)
+    assert "audit.jsonl" in refused.value.detail
+    accept_loss(place_of_last_head(state, "clinic"))
+    assert spend(policy) == 0
+    assert lost_entries(policy) == [0]
+
+
+def test_the_charges_of_another_data_set_are_no_evidence(policy):
+    spend(policy, 1)
+    policy.with_name(".sfumato").joinpath("audit.jsonl").write_text(CHARGED, encoding="utf-8")
+    other = policy.with_name("other.toml")
+    other.write_text(policy.read_text().replace('id = "clinic"', 'id = "other"'))
+    assert spend(other, 1) == 1
+
+
+def test_a_ledger_that_another_process_begins_meanwhile_is_not_missed(tmp_path):
+    """Its traces are there before one looks for them, and after one looked for the ledger."""
+    head = place_of_last_head(tmp_path, "d")
+    (tmp_path / "audit.jsonl").write_text(CHARGED, encoding="utf-8")
+    with pytest.raises(LedgerError, match="the ledger is missing"):
+        check_found(head, None, lambda: False)
+    check_found(head, None, lambda: True)
 
 
 def lost_entries(policy):
@@ -218,7 +300,7 @@ def test_a_ledger_that_others_may_read_is_told(policy, caplog):
     policy.with_name("clinic.ledger").chmod(0o644)
     with sfumato.open(policy):
         pass
-    assert "the ledger is readable by others than its owner (mode 644)" in caplog.text
+    assert "other users can read the ledger (mode 644)" in caplog.text
 
 
 # what is left behind
@@ -271,3 +353,14 @@ def test_a_failed_replacement_leaves_nothing(tmp_path):
     assert [path.name for path in tmp_path.iterdir()] == ["file"]
     with pytest.raises(FileNotFoundError):
         replace_file(tmp_path / "no" / "file", b"1")
+
+
+def test_a_database_without_tables_is_no_ledger(policy):
+    """It stands in the place of one that is gone: that this is not missed would be a new budget."""
+    spend(policy, 1)
+    lose_with_its_head(policy)
+    with sqlite3.connect(policy.with_name("clinic.ledger")) as empty:
+        empty.execute("VACUUM")
+    assert policy.with_name("clinic.ledger").stat().st_size > 0
+    with pytest.raises(LedgerError, match="the ledger is missing"):
+        sfumato.open(policy)

@@ -34,6 +34,21 @@ CASES = {
     "SELECT AVG(r) FROM (SELECT RANK() OVER (PARTITION BY city ORDER BY cost) AS r FROM visit) t":
         "SELECT AVG(r) FROM (SELECT RANK() OVER (PARTITION BY visit.patient_ssn, city ORDER BY cost) AS r FROM visit)"
         " AS t",
+    "SELECT MAX(street) FROM patient": "SELECT street, COUNT(*) FROM patient GROUP BY street",
+    "SELECT area, AVG(age), MIN(disease) AS d FROM patient WHERE age > 3 GROUP BY area ORDER BY 3":
+        "SELECT area, AVG(age), disease FROM patient WHERE age > 3 GROUP BY area, disease",
+    "SELECT area, age, AVG(salary) OVER (PARTITION BY area), COUNT(*) OVER (PARTITION BY area) AS n FROM patient":
+        "SELECT area, AVG(salary), COUNT(*) AS n FROM patient GROUP BY area",
+    "SELECT age, COUNT(*) OVER () FROM patient WHERE area = 'north'":
+        "SELECT COUNT(*) FROM patient WHERE area = 'north'",
+    "SELECT area, COUNT(*) FROM patient WHERE salary > ALL (SELECT salary FROM patient WHERE age < 20) GROUP BY area":
+        "SELECT area, COUNT(*) FROM patient WHERE salary > (SELECT MAX(salary) FROM patient WHERE age < 20)"
+        " GROUP BY area",
+    "SELECT disease FROM patient WHERE ssn = '000-00-0042' AND age > 3":
+        "SELECT disease, COUNT(*) FROM patient WHERE age > 3 GROUP BY disease",
+    "SELECT disease FROM patient p WHERE (p.ssn IN ('000-00-0042', '000-00-0043') AND '1' = '1')":
+        "SELECT disease, COUNT(*) FROM patient AS p WHERE ('1' = '1') GROUP BY disease",
+    "SELECT * FROM patient WHERE '000-00-0042' = ssn": "SELECT COUNT(*) FROM patient",
 }  # fmt: skip
 
 
@@ -51,15 +66,22 @@ def test_the_nearest_statement_is_proposed_and_answered(gate, asked):
     assert gate.explain(CASES[asked]).refused is None
 
 
+def test_no_statement_about_one_person_is_proposed(gate):
+    """Where the condition cannot be taken out, a count of all rows is."""
+    refused = gate.explain("SELECT disease FROM patient WHERE ssn = '000-00-0042' OR age > 200").refused
+    assert refused is not None
+    assert refused.hint == "Try this instead: SELECT COUNT(*) FROM patient."
+
+
 @pytest.mark.parametrize(
     ("asked", "word"),
     [
-        ("SELECT MAX(street) FROM patient", "Declare min and max"),
+        ("SELECT MEDIAN(street) FROM patient", "Declare min and max"),
         (
             "SELECT AVG(s) FROM (SELECT patient_ssn, SUM(DISTINCT cost) AS s FROM visit GROUP BY patient_ssn) t",
             "DISTINCT",
         ),
-        ("SELECT nothing FROM patient", "There are: "),
+        ("SELECT nothing FROM patient", "Columns: "),
     ],
 )
 def test_advice_that_says_more_is_kept(gate, asked, word):

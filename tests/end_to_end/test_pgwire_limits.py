@@ -175,3 +175,29 @@ def test_an_unknown_format_is_refused_before_anything_is_paid(open_door):
         said = client.ask(pg.parse(f"{sql} WHERE age > $1"), pg.bind([b"1"], formats=(2,)), pg.execute(), pg.SYNC)
         assert pg.kinds(said) == "1EZ"
     assert pg.debits(served) == 0
+
+
+DEEP = {
+    "casts": "SELECT 1" + "::int" * 380,
+    "a long name": "SELECT " + "a." * 500 + "b",
+    "comparisons": "SELECT 1" + "<1" * 900,
+    "IS NULL": "SELECT 1 " + "IS NULL " * 300,
+    "WITH": "with a as (" * 90 + "select 1" + ") select 1" * 90,
+}
+
+
+def test_texts_that_are_nested_too_deeply_end_no_connection(open_door, caplog):
+    """Nor do they fill the operator's log: each of them is one error of one statement, also when it is explained."""
+    served = open_door()
+    with psycopg.connect(served.dsn(), autocommit=True) as client:
+        said = []
+        for text in DEEP.values():
+            for statement in (text, f"EXPLAIN {text}"):
+                try:
+                    client.execute(statement)
+                except psycopg.Error as error:
+                    said.append(error.sqlstate)
+        assert {*said} <= {"54001", "0A000", "42703", "42P01", "42601", "42883", "42804"}
+        assert "54001" in said
+        assert client.execute("SELECT 1").fetchone() == (1,)
+    assert "a connection failed" not in caplog.text

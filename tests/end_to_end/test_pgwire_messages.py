@@ -55,7 +55,7 @@ def test_the_small_messages_round_trip(kind, name, limit):
     assert read(pg.describe(kind, name)) == m.Describe(kind, name)
     assert read(pg.close(kind, name)) == m.Close(kind, name)
     assert read(pg.execute(name, limit)) == m.Execute(name, limit)
-    assert read(pg.SYNC) == m.Plain("S")
+    assert read(pg.SYNC) == m.BareMessage("S")
 
 
 @given(st.dictionaries(NAMES.filter(bool), NAMES, max_size=4), st.integers(0, 9))
@@ -282,7 +282,7 @@ def test_literals_have_no_sign_that_could_start_a_comment():
 
 
 def exchange(password, known, genuine=True, binding=None):
-    server = scram.Exchange(known, genuine=genuine, binding=binding)
+    server = scram.ScramExchange(known, genuine=genuine, binding=binding)
     bare = "n=,r=nonce"
     words = server.first(scram.PLAIN, b"n,," + bare.encode()).decode()
     parts = dict(part.split("=", 1) for part in words.split(","))
@@ -322,7 +322,7 @@ def test_the_verifier_is_the_one_of_rfc_7677():
 
 @given(st.binary(max_size=40), st.binary(max_size=40))
 def test_any_words_of_a_client_are_an_error_or_no_proof(first, last):
-    server = scram.Exchange(scram.mock("x", b"k"), genuine=False)
+    server = scram.ScramExchange(scram.mock("x", b"k"), genuine=False)
     assert refused_with(server.first, scram.PLAIN, first) in (None, "08P01", "0A000")
     assert refused_with(lambda: server.final(last) is None or 1 / 0) in (None, "08P01")
 

@@ -1,15 +1,24 @@
 """The state machine of the PostgreSQL interface, alone: a fake gateway counts what is spent."""
 
+import asyncio
+import itertools
+from types import SimpleNamespace
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.end_to_end import pg
 
 from sfumato.errors import QueryError, SfumatoError
+from sfumato.server.per_user_limits import Allowance
 from sfumato.server.pgwire import messages as m
+from sfumato.server.pgwire import server, session_objects, statement_kinds, types
+from sfumato.server.pgwire.commands import Fetch
+from sfumato.server.pgwire.portals import Portal
 from sfumato.server.pgwire.protocol_state import WireSession
 from sfumato.server.pgwire.results import Field, Result, WireTask, Work
 from sfumato.server.pgwire.settings import Settings
+from sfumato.sql.read import lexer
 
 ASK = "SELECT n FROM t"
 FIELDS = (Field("n", "bigint"),)
@@ -28,6 +37,8 @@ class Fake:
 
     def do(self, work):
         self.work.append(work)
+        if work.task is WireTask.COMPUTE:
+            return work.compute()
         if "bad" in work.sql:
             raise QueryError("it is bad", position=work.sql.index("bad") + 1, sqlstate="42703")
         for function, takes in (("needs", "day"), ("secret", "sesame")):
@@ -299,11 +310,14 @@ def test_settings_follow_transactions_and_the_client_is_told(fake):
         ("CLOSE ALL", "CLOSE CURSOR ALL"),
         ("UNLISTEN *", "UNLISTEN"),
         ("RESET sfumato.epsilon", "RESET"),
+        (f"SET statement_timeout = '{'9' * 5000}d'", "SET"),
+        ("SET statement_timeout = '²'", "SET"),
     ],
 )
 def test_commands_as_clients_send_them(fake, sql, tag):
     assert tags(fake.say(pg.query(sql))) == [tag]
     assert fake.spent == 0
+    assert pg.kinds(fake.say(pg.query(ASK)))[-1] == "Z", "the next query is heard"
 
 
 @pytest.mark.parametrize(
@@ -323,6 +337,8 @@ def test_commands_as_clients_send_them(fake, sql, tag):
         ("SHOW nothing", "42704"),
         ("SET", "42601"),
         ("FETCH", "42601"),
+        (f"FETCH {'9' * 5000} FROM c", "42601"),
+        (f"PREPARE p AS SELECT ${'9' * 5000}", "42P02"),
         ("EXPLAIN ANALYZE SELECT 1", "0A000"),
     ],
 )
@@ -400,6 +416,7 @@ WORDS = [
     *(")", ",", "=", "::", "-", "FROM", "IN", "STDOUT", "WITH", "CSV", "HEADER", "DELIMITER", "NULL", "QUOTE"),
     *("FORMAT", "x", "1", "'y'", '"z"', "$1", "$2", "SELECT", "LOCAL", "SESSION", "TIME", "ZONE", "NAMES", "ROLE"),
     *("TRANSACTION", ".", ";", "CAST", "any", "int", "[", "]", "LISTEN", "UNLISTEN", "BACKWARD", "ABSOLUTE"),
+    *("9" * 5000, "$" + "9" * 5000, "²", "statement_timeout"),
 ]
 
 
@@ -433,3 +450,205 @@ def test_any_order_of_messages_spends_at_most_once_a_portal_or_query(script):
     executes = sum(one[:1] in (b"E", b"Q") for one in script)
     assert fake.spent <= executes
     assert len(errors(said)) <= len(script)
+
+
+# what one message may take
+
+
+class Measured(Fake):
+    """A session that notes how many characters are read between the messages of other clients, not in a thread."""
+
+    def __init__(self, monkeypatch):
+        super().__init__()
+        self.in_thread, self.longest = False, 0
+        for module, name, size in (
+            (lexer, "_scan", len),
+            (types, "split_array", len),
+            (statement_kinds, "command", lambda statement: len(statement.text)),
+            (session_objects, "types", lambda statement, _: len(statement.text)),
+            (session_objects, "fill", lambda statement, *_: len(statement.text)),
+        ):
+            monkeypatch.setattr(module, name, self.counted(getattr(module, name), size))
+
+    def counted(self, function, size):
+        def call(*arguments):
+            if not self.in_thread:
+                self.longest = max(self.longest, size(*arguments))
+            return function(*arguments)
+
+        return call
+
+    def do(self, work):
+        self.in_thread = work.task is WireTask.COMPUTE
+        try:
+            return super().do(work)
+        finally:
+            self.in_thread = False
+
+
+LONG = ",".join(["1"] * 3_000)
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        (pg.query(f"SELECT {LONG}"),),
+        (pg.parse(f"SELECT {LONG}"), pg.SYNC),
+        (pg.query(f"PREPARE p AS SELECT {LONG}"),),
+        (pg.query("BEGIN"), pg.query(f"DECLARE c CURSOR FOR SELECT {LONG}")),
+        (pg.query("PREPARE p(int[]) AS SELECT n FROM t WHERE age = ANY($1)"), pg.query(f"EXECUTE p('{{{LONG}}}')")),
+        (pg.parse("SELECT n FROM t WHERE age = ANY($1)", types=(1016,)), pg.bind([f"{{{LONG},x}}".encode()]), pg.SYNC),
+        (pg.query(f"PREPARE p AS SELECT {','.join(['$1'] * 300)}"), pg.query("EXECUTE p(1)")),
+    ],
+    ids=["simple", "parse", "prepare", "declare", "execute", "bind", "fill"],
+)
+def test_nothing_long_is_read_between_the_messages_of_others(monkeypatch, data):
+    measured = Measured(monkeypatch)
+    measured.say(*data)
+    assert measured.longest <= statement_kinds.SHORT
+    assert any(work.task is WireTask.COMPUTE for work in measured.work)
+
+
+def test_options_of_copy_are_read_in_one_walk():
+    """A list that counts its slices: one for each word, none of them long."""
+    words = " ".join(["header"] * 2000)
+    reads = []
+    tokens = lexer.statements(f"COPY (SELECT 1) TO STDOUT {words}")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(statement_kinds, "_value", lambda token: reads.append(token) or token.text)
+        assert statement_kinds.command(tokens[0]).header
+    assert len(reads) <= 2 * len(tokens[0].tokens)
+
+
+def stepped(size, at, direction, count):
+    """The rows that a cursor passes, one step at a time, and where it stands then."""
+    passed, steps = [], size + 1 if count is None else count
+    if direction in ("forward", "backward"):
+        way = (1 if steps > 0 else -1) * (1 if direction == "forward" else -1)
+        for _ in range(abs(steps)):
+            at = min(max(at + way, 0), size + 1)
+            passed += [at - 1] if 1 <= at <= size else []
+        if steps == 0:
+            passed = [at - 1] if 1 <= at <= size else []
+        return passed, at
+    goal = {"absolute": count if count >= 0 else size + 1 + count, "relative": at + count}[direction]
+    at = min(max(goal, 0), size + 1)
+    return [at - 1] if 1 <= at <= size else [], at
+
+
+@pytest.mark.parametrize("size", range(4))
+def test_a_cursor_passes_the_rows_that_steps_would(size):
+    for at in range(size + 2):
+        for direction in ("forward", "backward", "absolute", "relative"):
+            counts = (*range(-5, 6), *((None,) if direction in ("forward", "backward") else ()))
+            for count in counts:
+                cursor = Portal(None, result=Result(FIELDS, [(i,) for i in range(size)]), at=at)
+                passed = cursor.move(Fetch("c", count, direction, False))
+                expected, stands = stepped(size, at, direction, count)
+                assert [row[0] for row in cursor.rows(passed)] == list(passed) == expected, (at, direction, count)
+                assert cursor.at == stands
+
+
+def test_moving_a_cursor_touches_no_row(fake):
+    class Untouched(list):
+        def __getitem__(self, at):
+            raise AssertionError("a row was read")
+
+    fake.say(pg.query("BEGIN"), pg.query(f"DECLARE c CURSOR FOR {ASK}"), pg.query("MOVE 0 IN c"))
+    cursor = fake.session._shelf.portals["c"]
+    cursor.result.rows = Untouched(cursor.result.rows)
+    assert tags(fake.say(pg.query("MOVE FORWARD ALL IN c; MOVE BACKWARD ALL IN c"))) == ["MOVE 5", "MOVE 5"]
+
+
+def test_what_a_session_keeps_is_counted():
+    """Cursors by their tokens, fetched rows, savepoints: more than the allowance is refused, and given back later."""
+    long = "DECLARE {} CURSOR WITH HOLD FOR SELECT " + ",".join(["1"] * 900)
+    for first, one, others, last in (
+        ("BEGIN", long, 3, "ROLLBACK"),
+        (f"SET a.b = '{'x' * 60_000}'; BEGIN", "SAVEPOINT {}", 3, "ROLLBACK"),
+    ):
+        fake = Fake()
+        fake.session = WireSession("ana", Settings("ana"), {}, Allowance(700_000))
+        fake.say(pg.query(first))
+        said = [errors(fake.say(pg.query(one.format(f"c{i}")))) for i in range(others)]
+        assert said[0] == [], one[:9]
+        assert said[-1] in (["53200"], ["25P02"]), one[:9]
+        assert ["53200"] in said
+        fake.say(pg.query(last))
+    fake = Fake(rows=1000)
+    allowance = Allowance(20_000)
+    fake.session = WireSession("ana", Settings("ana"), {}, allowance)
+    fake.say(pg.query("BEGIN"), pg.query(f"DECLARE c CURSOR FOR {ASK}"), pg.parse("FETCH ALL FROM c", "f"), pg.SYNC)
+    heard = []
+    for i in range(3):
+        heard += errors(fake.say(pg.bind(statement="f", portal=f"p{i}"), pg.execute(f"p{i}", 1), pg.SYNC))
+        fake.say(pg.query("MOVE BACKWARD ALL IN c"))
+    assert heard[:1] == ["53200"]
+    assert allowance.used >= 8000
+
+
+def test_the_settings_of_a_session_are_bounded_together(fake):
+    said = [errors(fake.say(pg.query(f"SET a.b{i} = '{'x' * 9000}'"))) for i in range(12)]
+    assert said.count(["54000"]) == 1
+    assert errors(fake.say(pg.query(f"SET a.b0 = '{'y' * 9000}'"))) == [], "one that is replaced counts once"
+
+
+def test_rows_are_kept_as_messages_in_one_form(fake):
+    answer = Result(FIELDS * 3, [(1, 2, 3)] * 10)
+    fake.do = lambda work: answer if work.task is WireTask.ANSWER else FIELDS * 3
+    for form in range(8):
+        formats = [form >> i & 1 for i in range(3)]
+        assert pg.kinds(fake.say(pg.parse(ASK), pg.bind(results=formats), pg.execute(), pg.SYNC)).count("D") == 10
+    assert len(answer.sent) == 1
+
+
+def test_columns_of_other_types_than_were_told_are_refused(fake):
+    """The owner has reloaded other files: a driver would read these bytes as what it was told."""
+    fake.say(pg.parse(ASK, "p"), pg.describe("S", "p"), pg.SYNC)
+    assert rows(fake.say(pg.bind(statement="p"), pg.execute(), pg.SYNC)) == [100, 101, 102, 103, 104]
+    changed = (Field("n", "numeric"),)
+    fake.do = lambda work: changed if work.task is WireTask.LOOK else Result(changed, [(1,)])
+    assert errors(fake.say(pg.bind(statement="p"), pg.execute(), pg.SYNC)) == ["0A000"]
+    assert errors(fake.say(pg.describe("S", "p"), pg.bind(statement="p"), pg.execute(), pg.SYNC)) == []
+
+
+def test_one_client_lets_others_speak(monkeypatch):
+    """By the time that it took, in messages of many statements and between messages; the clock here moves by calls."""
+    moments = itertools.count()
+    monkeypatch.setattr(server, "monotonic", lambda: next(moments) / 1000)
+    statements, messages = 1000, 200
+
+    class Line:
+        """Messages that have all arrived, and that are passed over."""
+
+        waiting, sent = 1, 0
+
+        async def message(self):
+            self.sent += 1
+            return ("X", b"") if self.sent > messages else ("H", b"")
+
+    class Still(WireSession):
+        def receive(self, message):
+            return iter(())
+
+    async def main(work):
+        turns = 0
+
+        async def other():
+            nonlocal turns
+            while True:
+                turns += 1
+                await asyncio.sleep(0)
+
+        waiting = asyncio.ensure_future(other())
+        await work
+        waiting.cancel()
+        return turns
+
+    stub = SimpleNamespace(number=0, stopping=False)
+    connection = server.Connection(stub, Line())
+    per_turn = 1000 * server._TURN + 2
+    assert asyncio.run(main(connection._drive(b"" for _ in range(statements)))) >= statements / per_turn
+    connection = server.Connection(stub, Line())
+    talking = connection._talk(Still("ana", Settings("ana"), {}))
+    assert asyncio.run(main(talking)) >= messages / per_turn

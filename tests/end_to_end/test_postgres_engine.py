@@ -7,12 +7,13 @@ import subprocess
 import pytest
 from tests.end_to_end.hosting import PASSWORD, hosting
 from tests.end_to_end.pg import Served
+from tests.needed import needed
 from tests.pgserver import program
 from typer.testing import CliRunner
 
 from sfumato.cli import app
 
-psycopg = pytest.importorskip("psycopg")
+psycopg = needed("psycopg")
 TABLES = """
 DROP SCHEMA IF EXISTS ward CASCADE; CREATE SCHEMA ward; SET search_path = ward;
 DO $$ BEGIN CREATE ROLE ward_reader LOGIN; EXCEPTION WHEN duplicate_object THEN NULL; END $$;
@@ -70,3 +71,57 @@ def test_psql_asks_the_gateway_and_the_gateway_asks_postgresql(reader, tmp_path)
         assert abs(float(lines[-1]) - sum(i % 70 for i in range(1, 1201))) < 20
         preview = served.gate.explain("SELECT SUM(cost) FROM visit", 1000)
         assert preview.cost.epsilon == 0, "what psql has paid for is stored"
+
+
+def test_a_table_under_row_security_is_named_by_init_and_check(reader, tmp_path):
+    admin = reader.replace("ward_reader:secret@", "me:hunter2@")
+    policy, run = tmp_path / "sfumato.toml", CliRunner()
+    with psycopg.connect(admin, autocommit=True) as link:
+        link.execute(
+            "CREATE TABLE ward.secured (ssn text, age int); ALTER TABLE ward.secured ENABLE ROW LEVEL SECURITY;"
+            "CREATE MATERIALIZED VIEW ward.stored AS SELECT * FROM ward.patient;"
+            "GRANT SELECT ON ALL TABLES IN SCHEMA ward TO ward_reader"
+        )
+        try:
+            drafted = run.invoke(app, ["init", reader, "--unit", "patient.ssn", "-o", str(policy)])
+            assert 'Left out: row security filters "secured" for this role.' in drafted.output
+            assert 'Left out: "stored" is a materialized view, and cannot be protected.' in drafted.output
+            text = policy.read_text()
+            assert '# Left out: row security filters "secured" for this role.\n' in text
+            for old, new in DECISIONS:
+                text = text.replace(old, new)
+            for name in ("secured", "stored"):
+                text += f'[tables.{name}]\nunit = "ssn"\nrows_per_unit = 1\n[tables.{name}.columns]\nssn = {{ type = "text", max_length = 9 }}\n'
+            policy.write_text(text)
+            checked = run.invoke(app, ["check", "-p", str(policy)])
+            assert checked.exit_code == 2
+            assert 'row security filters "secured" for this role' in checked.output
+            assert "Give the role BYPASSRLS" in checked.output
+            assert '"stored" is a materialized view' in checked.output
+            assert "has no table" not in checked.output
+            policy.write_text(text.replace("[tables.stored", "[tables.patients"))
+            missed = run.invoke(app, ["check", "-p", str(policy)])
+            assert 'the database has no table "patients"' in missed.output
+            assert 'Did you mean "patient"?' in missed.output
+        finally:
+            link.execute("DROP TABLE ward.secured; DROP MATERIALIZED VIEW ward.stored")
+
+
+def test_what_the_server_keeps_from_being_null_is_drafted_so(reader, tmp_path):
+    admin = reader.replace("ward_reader:secret@", "me:hunter2@")
+    policy, run = tmp_path / "sfumato.toml", CliRunner()
+    with psycopg.connect(admin, autocommit=True) as link:
+        link.execute(
+            "CREATE DOMAIN ward.filled AS text NOT NULL; CREATE TABLE ward.stay (ssn text NOT NULL, place ward.place NOT NULL,"
+            " age int NOT NULL, weight float8 NOT NULL, cost numeric(8, 2) NOT NULL, note text, word ward.filled);"
+            "GRANT SELECT ON ward.stay TO ward_reader"
+        )
+        try:
+            drafted = run.invoke(app, ["init", reader, "--unit", "stay.ssn", "-o", str(policy)])
+            assert drafted.exit_code == 0, drafted.output
+            lines = policy.read_text().partition("[tables.stay.columns]\n")[2].partition("\n\n")[0].splitlines()
+            said = {line.split()[0]: "nulls = false" in line for line in lines}
+            wanted = ("age", "place"), ("ssn", "weight", "cost", "note", "word")
+            assert said == dict.fromkeys(wanted[0], True) | dict.fromkeys(wanted[1], False)
+        finally:
+            link.execute("DROP TABLE ward.stay; DROP DOMAIN ward.filled")

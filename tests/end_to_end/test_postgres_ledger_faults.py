@@ -34,7 +34,7 @@ from sfumato.accounting import Pure
 from sfumato.errors import LedgerError
 from sfumato.ledger import Ledger, Receipt, accept_server
 from sfumato.ledger.records import Busy, OutcomeUnknown, ServerError
-from sfumato.ledger.steps import Heard
+from sfumato.ledger.steps import StepResult
 
 
 @pytest.fixture
@@ -330,7 +330,7 @@ def test_a_commit_is_believed_only_if_it_is_one(place):
             link.execute("SELECT 1 / 0")
         with pytest.raises(ServerError, match=r"did not confirm a commit .ROLLBACK.") as refused:
             link.commit()
-        assert refused.value.meaning is Heard.WRONG
+        assert refused.value.meaning is StepResult.WRONG
         with pgserver.link(place) as other:
             other.execute(
                 "CREATE FUNCTION warn() RETURNS trigger LANGUAGE plpgsql AS"

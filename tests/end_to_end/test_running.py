@@ -22,16 +22,23 @@ from sfumato.server.process.serve_options import ServeOrder, address
 COUNT = "SELECT COUNT(*) FROM visit"
 
 
+def begun(folder):
+    """All that is said on stderr when nothing goes wrong: the ledger is new."""
+    return f"Created a new ledger: {folder / 'clinic.ledger'} (nothing has been charged yet).\n"
+
+
 def test_doors_are_told_then_ready_and_a_signal_ends_it_in_order(tmp_path):
     policy = write_small(tmp_path)
     with running(policy) as server:
         assert server.lines[-1] == "ready"
-        assert [line.partition(":")[0] for line in server.lines[:-1]] == ["postgresql", "http"]
+        schemes = [line.partition("://")[0] for line in server.lines[:-1]]
+        assert schemes == ["PostgreSQL: postgresql", "HTTP and console: http"]
         with server.connect() as client:
             client.execute(COUNT)
-        assert server.stop() == (0, "")
+        assert server.stop() == (0, begun(tmp_path))
         assert not list(server.state.glob("control-*"))
-        assert [line["message"] for line in server.log()] == ["ready", "stopped"]
+        said = [line["message"] for line in server.log()]
+        assert said == [begun(tmp_path).strip().rstrip(".").replace("Created", "created"), "ready", "stopped"]
     with Ledger.visit(tmp_path / "clinic.ledger") as ledger:
         assert ledger.verify().answers == 1
 
@@ -43,7 +50,7 @@ def test_the_connections_of_one_user_are_an_option(tmp_path):
             assert first.execute(COUNT).fetchone() == second.execute(COUNT).fetchone()
             with pytest.raises(psycopg.OperationalError, match="too many connections"):
                 server.connect()
-        assert server.stop() == (0, "")
+        assert server.stop() == (0, begun(tmp_path))
 
 
 @pytest.mark.parametrize("many", ["0", "501"])
@@ -233,7 +240,8 @@ def test_a_broken_policy_changes_nothing_and_says_why(tmp_path, call):
 def test_beyond_this_machine_http_is_encrypted_and_a_certificate_may_be_brought_along(tmp_path):
     policy = write_small(tmp_path)
     with running(policy, "--http", "0.0.0.0:0") as server:
-        assert [line.partition(":")[0] for line in server.lines[:-1]] == ["postgresql", "https"]
+        schemes = [line.partition("://")[0] for line in server.lines[:-1]]
+        assert schemes == ["PostgreSQL: postgresql", "HTTP and console: https"]
         trust = ssl.create_default_context(cafile=server.state / "server.crt")
         trust.check_hostname = False
         with server.client(verify=trust) as web:
@@ -353,5 +361,7 @@ def test_the_password_of_a_user_is_in_no_file(tmp_path):
         with server.connect() as client:
             client.execute(COUNT)
         server.stop()
-        for file in server.state.iterdir():
+        files = [place for place in server.state.rglob("*") if place.is_file()]
+        assert {"users.json", "policies"} <= {file.relative_to(server.state).parts[0] for file in files}
+        for file in files:
             assert PASSWORD.encode() not in file.read_bytes(), file.name

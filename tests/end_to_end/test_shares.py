@@ -15,7 +15,7 @@ from sfumato.engines.duckdb import fetching, loading
 from sfumato.errors import QueryError
 from sfumato.gateway import gateway as corridor
 from sfumato.gateway import open_policy, planner
-from sfumato.interrupts import Leash
+from sfumato.interrupts import CancelScope
 from sfumato.policy import load
 from sfumato.server.http import gateway_calls as http_desk
 from sfumato.server.pgwire import catalog, catalog_process
@@ -65,7 +65,7 @@ def at_once(work, names):
 
     def run(number, name):
         try:
-            with Leash(name).held():
+            with CancelScope(name).held():
                 work(number)
         except Exception as error:  # noqa: BLE001  it is shown by the test
             wrong.append(error)
@@ -125,7 +125,7 @@ def test_free_runs_have_little_memory(policy, monkeypatch):
     for memory, disk in ((32, 1), (32, 1024), (1024, 1)):
         monkeypatch.setattr(loading, "_FREE_MEMORY", memory << 20)
         monkeypatch.setattr(loading, "_FREE_DISK", disk << 20)
-        with open_policy(policy) as gate, Leash("ana").held():
+        with open_policy(policy) as gate, CancelScope("ana").held():
             try:
                 heard += gate._engine.run_public(sql)
             except QueryError as error:
@@ -137,7 +137,7 @@ def test_a_result_has_a_largest_size(gate, monkeypatch):
     """For a client of a server; counted while it is fetched."""
     monkeypatch.setattr(fetching.fetch_bounded, "__defaults__", (1000, None, fetching.CELL))
     sql = "SELECT a.name FROM region a CROSS JOIN region b CROSS JOIN region c"
-    with Leash("ana").held(), pytest.raises(QueryError, match="larger than") as refused:
+    with CancelScope("ana").held(), pytest.raises(QueryError, match="larger than") as refused:
         gate.sql(sql)
     assert refused.value.sqlstate == "54000"
     assert len(gate.sql(sql).rows) == 64, "Python has no limit"
@@ -181,8 +181,8 @@ def test_a_catalog_query_has_a_largest_size(policy):
 
 
 def test_one_user_has_a_part_of_the_wires_threads(policy, monkeypatch):
-    meter = Meter(pg_desk.Desk.do)
-    monkeypatch.setattr(pg_desk.Desk, "do", partialmethod(meter))
+    meter = Meter(pg_desk.GatewayCalls.do)
+    monkeypatch.setattr(pg_desk.GatewayCalls, "do", partialmethod(meter))
     with pg.serving(policy, limits=WireLimits(working=2), encrypted=False) as served:
 
         def ask(number):
@@ -232,7 +232,7 @@ def test_a_catalog_query_has_its_time(policy, monkeypatch):
     child = SimpleNamespace(begin=lambda: None, ask=ask, kill=killed.set, bury=lambda: None)
     monkeypatch.setattr(catalog_process, "_Child", lambda _: child)
     monkeypatch.setattr(catalog_process, "SECONDS", 0.2)
-    with Leash("ana").held(), pytest.raises(QueryError, match="a free query") as refused:
+    with CancelScope("ana").held(), pytest.raises(QueryError, match="a free query") as refused:
         CatalogProcesses(load(policy)).run("SELECT 1", "ana", ())
     assert refused.value.sqlstate == "57014"
 
@@ -249,5 +249,5 @@ def test_the_start_of_a_catalog_process_is_no_time_of_the_query(policy, monkeypa
     child = SimpleNamespace(begin=lambda: killed.wait(1.5), ask=ask, kill=killed.set, bury=lambda: None)
     monkeypatch.setattr(catalog_process, "_Child", lambda _: child)
     monkeypatch.setattr(catalog_process, "SECONDS", 1.0)
-    with Leash("ana").held():
+    with CancelScope("ana").held():
         assert CatalogProcesses(load(policy)).run("SELECT 1", "ana", ()) is answer

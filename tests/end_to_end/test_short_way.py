@@ -46,14 +46,14 @@ def web(tmp_path_factory):
 @pytest.fixture
 def taken(monkeypatch):
     """What the short way took."""
-    found, read = [], report_fast_path.ShortWay.read
+    found, read = [], report_fast_path.ReportFastPath.read
 
     def watched(self, *args):
         result = read(self, *args)
         found.append(result is not None)
         return result
 
-    monkeypatch.setattr(report_fast_path.ShortWay, "read", watched)
+    monkeypatch.setattr(report_fast_path.ReportFastPath, "read", watched)
     return found
 
 

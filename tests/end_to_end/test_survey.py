@@ -5,7 +5,10 @@ import json
 import os
 import re
 import shutil
+import threading
 from fractions import Fraction
+from functools import partial
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import numpy as np
@@ -14,6 +17,7 @@ from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from tests.end_to_end.browser import Tab, chromium, expect, serving, write_odd
 from tests.local import vectors
+from tests.local.small import DRAWN, inputs
 
 from sfumato.errors import InputError
 from sfumato.local.collecting import Collection, install
@@ -189,6 +193,19 @@ def test_the_browser_refuses_what_would_mislead_a_device(page):
     assert [text for text, one in zip(wrong, said[2:], strict=True) if one == "taken"] == []
 
 
+EACH = """async ([path, text]) => {
+  const local = await import(path), task = local.parseTask(text);
+  return Promise.all(task.values.map((value) => local.encode(task, value).then((report) => report.length)));
+}"""
+
+
+def test_a_device_reports_on_every_value_of_the_list(page):
+    """A task whose owner wrote a number among the texts: silence would tell who has that value."""
+    good = planned_task("t", KAryResponse.planned(3, 1), values=("a", "1", "c")).to_toml()
+    for text in (good, good.replace('"1"', "1"), good.replace('"1"', "null")):
+        assert page.evaluate(EACH, [MODULE, text]) == [1, 1, 1]
+
+
 def test_the_browser_checks_signatures(page):
     key = ec.generate_private_key(ec.SECP256R1())
     private = key.private_bytes(
@@ -229,11 +246,31 @@ def test_a_device_spends_its_budget_and_no_more(page):
     assert outcome["said"] == ["sent", "sent", unknown, over, "sent", "sent", "sent", "sent"]
     assert outcome["spent"] == pytest.approx(6, abs=1e-6)
     state = json.loads(outcome["state"])
-    assert state["tasks"]["texts"]["cohort"] in range(16)
+    assert [one["cohort"] in range(16) for one in state["tasks"]["texts"]["kept"].values()] == [True]
+
+
+def test_one_question_under_many_names_is_paid_from_one_budget(page):
+    """Without a limit of its own, a device answered fifty tasks, and spent as much on each."""
+    tasks = [planned_task(f"t{i}", KAryResponse.planned(3, 1)).to_toml() for i in range(50)]
+    outcome = page.evaluate(
+        """async ([path, texts]) => {
+          const { Device, parseTask } = await import(path);
+          const held = new Map(), storage = { getItem: (k) => held.get(k) ?? null, setItem: (k, v) => held.set(k, v) };
+          const device = new Device(storage);
+          let sent = 0;
+          for (const text of texts) await device.report(parseTask(text), "0").then(() => { sent += 1; }, () => null);
+          return { sent, spent: device.spent, budget: device.budget };
+        }""",
+        [MODULE, tasks],
+    )
+    assert outcome["sent"] == outcome["budget"] == 8
+    assert outcome["spent"] == pytest.approx(8, abs=1e-6)
 
 
 def test_a_device_tells_all_texts_by_one_permanent_copy(page):
-    """Neither a changed report nor a missing one may show that a text has changed; other parameters cost again."""
+    """Neither a changed report nor a missing one may show that a text has changed; other parameters cost again. The
+    first ones, when they come back, have their copy still: a second one would be the same for the same text only.
+    """
     first = planned_task("texts", Rappor.planned(4), lifetime="9").to_toml()  # the permanent copy itself is reported
     other = planned_task("texts", Rappor.planned(3), lifetime="9").to_toml()
     outcome = page.evaluate(
@@ -241,22 +278,193 @@ def test_a_device_tells_all_texts_by_one_permanent_copy(page):
           const { Device, parseTask } = await import(path);
           const held = new Map(), storage = { getItem: (k) => held.get(k) ?? null, setItem: (k, v) => held.set(k, v) };
           const device = new Device(storage), said = [];
-          for (const text of ["a", "a", "b", "", "a"]) said.push((await device.report(parseTask(one), text)).report);
+          const texts = ["a", "a", "b", "", "x".repeat(2000), "\\ud800"];
+          for (const text of texts) said.push((await device.report(parseTask(one), text)).report);
           const spent = [device.spent];
           said.push((await device.report(parseTask(two), "b")).report);
           spent.push(device.spent);
-          return { said, spent, own: JSON.parse(held.get("sfumato-local")).tasks.texts };
+          for (const text of ["b", "c"]) said.push((await device.report(parseTask(one), text)).report);
+          spent.push(device.spent);
+          const own = JSON.parse(held.get("sfumato-local")).tasks.texts;
+          return { said, spent, own, second: parseTask(two).identity };
         }""",
         [MODULE, first, other],
     )
-    assert len(set(outcome["said"][:5])) == 1
-    assert outcome["said"][5] != outcome["said"][0]
-    assert outcome["spent"] == pytest.approx([4, 7], abs=1e-6)
+    assert len({*outcome["said"][:6], *outcome["said"][7:]}) == 1
+    assert len(outcome["said"]) == 9
+    assert outcome["said"][6] != outcome["said"][0]
+    assert outcome["spent"] == pytest.approx([4, 7, 7], abs=1e-6)
     assert outcome["own"]["spent"] == pytest.approx(7, abs=1e-6)
-    bits = np.frombuffer(base64.b64decode(outcome["said"][5]), np.uint8)[2:]
-    assert (
-        np.packbits(np.frombuffer(base64.b64decode(outcome["own"]["copy"]), np.uint8), bitorder="little") == bits
-    ).all()
+    bits = np.frombuffer(base64.b64decode(outcome["said"][6]), np.uint8)[2:]
+    copy = base64.b64decode(outcome["own"]["kept"][outcome["second"]]["copy"])
+    assert (np.packbits(np.frombuffer(copy, np.uint8), bitorder="little") == bits).all()
+
+
+def test_reports_at_the_same_time_are_all_paid_for(page):
+    """Without the browser's locks, which pages without https do not have: no charge is written over by another one."""
+    task = planned_task("many", KAryResponse.planned(3, 1), lifetime="5").to_toml()
+    texts = planned_task("texts", Rappor.planned(4), lifetime="4.5").to_toml()
+    outcome = page.evaluate(
+        """async ([path, once, texts]) => {
+          const { Device, parseTask } = await import(path);
+          Object.defineProperty(navigator, "locks", { value: undefined });
+          const held = new Map(), storage = { getItem: (k) => held.get(k) ?? null, setItem: (k, v) => held.set(k, v) };
+          const attempt = async (text, value) => {
+            const device = new Device(storage, { budget: 20 });
+            try { return (await device.report(parseTask(text), value)).report; } catch { return null; }
+          };
+          const counted = await Promise.all([..."0120120120"].map((value) => attempt(once, value)));
+          const told = await Promise.all(["a", "b", "c"].map((value) => attempt(texts, value)));
+          return { sent: counted.filter((one) => one).length, told, spent: new Device(storage).spent };
+        }""",
+        [MODULE, task, texts],
+    )
+    assert outcome["sent"] == 5
+    assert len({one for one in outcome["told"] if one}) == 1
+    assert outcome["spent"] == pytest.approx(9, abs=1e-6)
+
+
+def test_a_lost_write_costs_another_copy_and_no_more(page):
+    """A browser may lose what it wrote last, after the report was sent. The copy that is drawn then is independent of
+    the lost one: two equal reports would tell for certain that the text is still the same.
+    """
+    texts = planned_task("texts", Rappor.planned(4, cohorts=1)).to_toml()  # the permanent copy itself is reported
+    coin = planned_task("coin", KAryResponse.planned(2, 1)).to_toml()
+    equal = page.evaluate(
+        """async ([path, coin, texts]) => {
+          const { Device, parseTask } = await import(path), equal = {};
+          for (const next of ["a", "b"]) {
+            equal[next] = 0;
+            for (let i = 0; i < 20; i++) {
+              let held = new Map();
+              const device = new Device({ getItem: (k) => held.get(k) ?? null, setItem: (k, v) => held.set(k, v) });
+              await device.report(parseTask(coin), "0");
+              const before = new Map(held), first = await device.report(parseTask(texts), "a");
+              held = before;
+              equal[next] += first.report === (await device.report(parseTask(texts), next)).report;
+            }
+          }
+          return equal;
+        }""",
+        [MODULE, coin, texts],
+    )
+    assert equal == {"a": 0, "b": 0}
+
+
+@pytest.mark.parametrize("budget", ["NaN", '"four"', "{}", "null", "-1", "0.9"])
+def test_a_budget_that_is_no_number_pays_for_nothing(page, budget):
+    task = planned_task("coin", KAryResponse.planned(2, 1), lifetime="100").to_toml()
+    said = page.evaluate(
+        """async ([path, text]) => {
+          const { Device, parseTask } = await import(path), held = new Map();
+          const storage = { getItem: (k) => held.get(k) ?? null, setItem: (k, v) => held.set(k, v) };
+          const device = new Device(storage, { budget: BUDGET });
+          return device.report(parseTask(text), "0").then(() => "sent", (error) => error.message);
+        }""".replace("BUDGET", budget),
+        [MODULE, task],
+    )
+    assert said == "this device has spent its budget"
+
+
+def test_a_report_that_waits_is_sent_to_a_task_of_its_own_parameters_only(page):
+    """Otherwise the collector of the new parameters refuses the old report for ever, and the device sends no other."""
+    tasks = [planned_task("sizes", KAryResponse.planned(size, 1), lifetime="9").to_toml() for size in (2, 300)]
+    posted = page.evaluate(
+        """async ([path, old, changed]) => {
+          const { Device, parseTask } = await import(path), held = new Map(), posted = [];
+          globalThis.fetch = async (url, { body }) => {
+            posted.push(atob(JSON.parse(body).reports[0].report).length);
+            return { ok: true };
+          };
+          const device = new Device({ getItem: (k) => held.get(k) ?? null, setItem: (k, v) => held.set(k, v) });
+          await device.report(parseTask(old), "0");
+          await device.send(parseTask(changed), "7", "/anywhere");
+          await device.report(parseTask(changed), "8");
+          await device.send(parseTask(changed), "9", "/anywhere");
+          return posted;
+        }""",
+        [MODULE, *tasks],
+    )
+    assert posted == [2, 2, 2]
+
+
+def test_the_browser_draws_the_law_of_every_encoder(page):
+    """Every tape of random bytes, as in Python: what comes out has the listed law, exactly."""
+    cases = []
+    for encoder, alphabets in DRAWN:
+        words = {"low": Fraction(0), "high": Fraction(encoder.grid)} if encoder.takes == "numbers" else {}
+        text = planned_task("law", encoder, **words).to_toml()
+        drawn = alphabets[1 + encoder.filter :] if encoder.name == "rappor" else alphabets
+        kept = {"cohort": 1, "copy": [1, 0]} if encoder.name == "rappor" else {}
+        cases += [(encoder, value, [text, value, drawn, kept]) for value in inputs(encoder)]
+    counts = page.evaluate(
+        """async ([path, cases]) => {
+          const { GivenTape, encode, parseTask } = await import(path), all = [];
+          for (const [text, value, alphabets, kept] of cases) {
+            const counts = {}, task = parseTask(text);
+            const tapes = alphabets.reduce((rows, next) => rows.flatMap((r) => next.map((b) => [...r, b])), [[]]);
+            for (const tape of tapes) {
+              const t = new GivenTape(Uint8Array.from(tape));
+              const report = [...(await encode(task, typeof value === "number" ? String(value) : value, t, kept))];
+              const shown = t.at === tape.length ? report : "unread";
+              counts[shown] = (counts[shown] ?? 0) + 1;
+            }
+            all.push(counts);
+          }
+          return all;
+        }""",
+        [MODULE, [case for _, _, case in cases]],
+    )
+    for (encoder, value, _), drawn in zip(cases, counts, strict=True):
+        law = encoder.law(value) if encoder.name != "rappor" else told_by_copy(encoder)
+        many = sum(drawn.values())
+        found = {bytes(map(int, report.split(","))): Fraction(count, many) for report, count in drawn.items()}
+        assert found == {report: chance for report, chance in law.items() if chance}, (encoder, value)
+
+
+def told_by_copy(encoder):
+    """Reports of cohort 1 where the permanent copy has its first bit set."""
+    one, zero = Fraction(encoder.one, 256), Fraction(encoder.zero, 256)
+    sets = [(a, b) for a in (0, 1) for b in (0, 1)]
+    return {bytes([1, 0, a + 2 * b]): (one if a else 1 - one) * (zero if b else 1 - zero) for a, b in sets}
+
+
+@pytest.fixture
+def another_site(tmp_path):
+    """A server of its own, with an empty page and the client."""
+    (tmp_path / "index.html").write_text("<h1>Another site</h1>")
+    shutil.copy(CLIENT, tmp_path / "client.js")
+    server = ThreadingHTTPServer(("127.0.0.1", 0), partial(SimpleHTTPRequestHandler, directory=tmp_path))
+    threading.Thread(target=server.serve_forever).start()
+    yield f"http://localhost:{server.server_port}"
+    server.shutdown()
+    server.server_close()
+
+
+def test_a_page_of_another_site_reports(browser, served, another_site):
+    """After a preflight of the browser's own; and it cannot read the estimate."""
+    install(served.state, planned_task("elsewhere", KAryResponse.planned(3, 1), minimum_batch=1).to_toml())
+    context = browser.new_context()
+    opened = context.new_page()
+    opened.goto(another_site)
+    outcome = opened.evaluate(
+        """async (url) => {
+          const { Device, parseTask } = await import(`${location.origin}/client.js`);
+          const task = parseTask(await (await fetch(`${url}/task`)).text()), device = new Device(localStorage);
+          const sent = await device.send(task, "1", url);
+          const again = await device.send(task, "1", url).catch((error) => error.message);
+          const headers = { "Content-Type": "application/json" };
+          const told = (await (await fetch(url, { method: "POST", body: "{}", headers })).json()).message;
+          return { sent, again, told, estimate: await fetch(`${url}/estimate`).then(() => "read", () => "blocked") };
+        }""",
+        f"{served.url}/api/collect/elsewhere",
+    )
+    context.close()
+    held = Collection(served.state / "collect" / "elsewhere")
+    assert [row for batch in held.batches(1) for row in batch] == [base64.b64decode(outcome["sent"]["report"])]
+    assert outcome["again"] == "this device has spent its budget"
+    assert "reports must be a list" in outcome["told"]
+    assert outcome["estimate"] == "blocked"
 
 
 def test_a_survey_goes_from_the_page_to_the_estimate(browser, served, tmp_path):
@@ -278,6 +486,7 @@ def test_a_survey_goes_from_the_page_to_the_estimate(browser, served, tmp_path):
         expect(opened.locator("#sent pre")).to_be_visible()
         sent.append(opened.locator("#sent pre").inner_text())
         if visitor == 0:
+            expect(opened.locator("#budget")).to_contain_text("at most epsilon 8; so far it has spent 3.00")
             opened.screenshot(path=tmp_path / "survey.png")
             opened.reload()
             opened.get_by_label("green").check()
@@ -292,7 +501,7 @@ def test_a_survey_goes_from_the_page_to_the_estimate(browser, served, tmp_path):
     ana = Tab(browser, served, "ana", start="/surveys")
     expect(ana.page.get_by_role("heading", name="Which colour?")).to_be_visible()
     expect(ana.page.get_by_text("3 reports")).to_be_visible()
-    assert ana.page.locator("section.panel tbody tr").count() == 3
+    assert ana.page.locator("section.panel", has_text="Which colour?").locator("tbody tr").count() == 3
     ana.page.select_option("#population", "sampled")
     expect(ana.page.get_by_text("the population that they were sampled from.")).to_be_visible()
     assert ana.troubles == []

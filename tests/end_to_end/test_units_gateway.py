@@ -93,7 +93,7 @@ def test_a_coarser_unit_is_refused_where_anybody_was_charged(tmp_path, changes):
     policy = write(tmp_path, changes)
     with pytest.raises(PolicyError) as refused:
         sfumato.open(policy)
-    assert "charged" in str(refused.value)
+    assert "Charges so far (1)" in str(refused.value)
     (problem,) = check(policy).problems
     assert problem.message == refused.value.message, "check says what a gateway would say"
     with sfumato.open(write(tmp_path)) as gate:

@@ -289,11 +289,11 @@ def test_the_wizard_takes_a_file_from_the_owners_machine(browser, served, tmp_pa
     page = tab.page
     expect(page.locator("#most")).to_have_text("CSV or Parquet, up to 97.7 KiB")
     page.set_input_files("#file", mine / "large.csv")
-    expect(page.locator("#say")).to_contain_text("large.csv has 97.7 KiB; a file may have at most 97.7 KiB.")
+    expect(page.locator("#say")).to_contain_text("large.csv is 97.7 KiB; uploads are limited to 97.7 KiB.")
     page.set_input_files("#file", mine / "wrong.parquet")
     expect(page.locator("#say")).to_contain_text("this is not a readable Parquet file")
     page.set_input_files("#file", mine / "<img src=x onerror=window.hacked=1>.csv")
-    expect(page.locator("#say")).to_contain_text("is uploaded as img_src_x_onerror_window_hacked_1.csv")
+    expect(page.locator("#say")).to_contain_text("was uploaded as img_src_x_onerror_window_hacked_1.csv")
     name = "img_src_x_onerror_window_hacked_1"
     assert page.is_checked(f"input[value='{name}.csv']")
     expect(page.locator("#sending")).to_be_hidden()

@@ -9,7 +9,7 @@ import pytest
 from sfumato.cli.serve import address
 from sfumato.errors import InputError, QueryError
 from sfumato.server import scram
-from sfumato.server.audit_log import Journal
+from sfumato.server.audit_log import AuditLog
 from sfumato.server.users import Users, check_may_ask
 
 PASSWORD = "correct horse"  # noqa: S105 - of nobody
@@ -92,7 +92,7 @@ def test_roles(tmp_path):
 
 
 def test_the_journal_is_lines_of_json_for_its_owner(tmp_path):
-    journal = Journal(tmp_path / "state")
+    journal = AuditLog(tmp_path / "state")
     threads = [threading.Thread(target=journal.write, args=("question",), kwargs={"user": f"u{i}"}) for i in range(8)]
     for thread in threads:
         thread.start()

@@ -1,4 +1,4 @@
-"""What the owner is told: the operator's log, as a list of lines."""
+"""What the owner is told: the warnings and errors of the operator's log, as a list of lines."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from contextlib import contextmanager
 
 class _Kept(logging.Handler):
     def __init__(self) -> None:
-        super().__init__()
+        super().__init__(logging.WARNING)  # whatever level another test has set
         self.lines: list[str] = []
 
     def emit(self, record: logging.LogRecord) -> None:
@@ -18,7 +18,7 @@ class _Kept(logging.Handler):
 
 @contextmanager
 def told_to_the_owner() -> Iterator[list[str]]:
-    """The lines that reach the operator's log while this lasts."""
+    """The lines with a warning that reach the operator's log while this lasts."""
     log, handler = logging.getLogger("sfumato.operator"), _Kept()
     log.addHandler(handler)
     try:

@@ -7,8 +7,8 @@ from pathlib import Path
 import httpx
 from tests.end_to_end.hosting import PASSWORD, Hosted, hosting, let_in
 
-from sfumato.server.audit_log import Journal
-from sfumato.server.http import HttpDoor, HttpLimits
+from sfumato.server.audit_log import AuditLog
+from sfumato.server.http import HttpLimits, HttpServer
 from sfumato.server.tokens import issue
 from sfumato.server.users import Users
 
@@ -24,8 +24,8 @@ class Web:
         self.users = users or Users(state)
         let_in(self.users, names)
         self.tokens = {name: issue(self.users, name, timedelta(days=1))[1] for name in names}
-        self.journal = Journal(state)
-        self.door = HttpDoor(gate, self.users, self.journal, tls=tls, **options)
+        self.journal = AuditLog(state)
+        self.door = HttpServer(gate, self.users, self.journal, tls=tls, **options)
         self.scheme = "http" if tls is None else "https"
         self._hosted = Hosted(self.door)
         self.host, self.port, self.run = self._hosted.host, self._hosted.port, self._hosted.run

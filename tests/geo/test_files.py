@@ -7,6 +7,7 @@ import re
 import struct
 import sys
 from collections import Counter
+from datetime import date
 
 import numpy as np
 import pyarrow as pa
@@ -15,7 +16,16 @@ import pytest
 
 from sfumato.errors import InputError
 from sfumato.geo.earth import ground_distance
-from sfumato.geo.files import ColumnChoice, csv_points, geojson, gpx, obfuscate_file, parquet, read_positions
+from sfumato.geo.files import (
+    ColumnChoice,
+    csv_points,
+    geojson,
+    gpx,
+    obfuscate_file,
+    open_points,
+    parquet,
+    read_positions,
+)
 from sfumato.geo.mechanism import LocationMechanism
 
 MADE = LocationMechanism.within("ln 4", 200, around=(48, 2))
@@ -175,8 +185,67 @@ def test_formats_can_be_changed_without_other_columns(tmp_path):
         if kind != "geoparquet":
             obfuscate_file(tmp_path / "in.csv", tmp_path / f"to.{kind}", MADE, ColumnChoice())
             assert len(read_positions(tmp_path / f"to.{kind}")[0]) == N
-    with pytest.raises(InputError, match="same format"):
+    with pytest.raises(InputError, match="cannot be kept in gpx"):
         obfuscate_file(tmp_path / "in.csv", tmp_path / "to.gpx", MADE, ColumnChoice(keep=("id",)))
+
+
+def test_kept_columns_go_from_one_format_to_another(tmp_path):
+    """Cells of a CSV file stay texts, as 007 must; typed values get the text or JSON value that they have."""
+    (tmp_path / "a.csv").write_text('lat,lon,code,word\n48,2,007,"x, y"\n48.1,2.1,,z\n')
+    keep = ColumnChoice(keep=("code", "word"))
+    obfuscate_file(tmp_path / "a.csv", tmp_path / "b.geojson", MADE, keep)
+    features = json.loads((tmp_path / "b.geojson").read_text())["features"]
+    assert [f["properties"] for f in features] == [{"code": "007", "word": "x, y"}, {"code": "", "word": "z"}]
+    obfuscate_file(tmp_path / "a.csv", tmp_path / "b.parquet", MADE, keep)
+    table = pq.read_table(tmp_path / "b.parquet")
+    assert table.column_names == ["lat", "lon", "code", "word"]
+    assert table["code"].to_pylist() == ["007", ""]
+    days = pa.array([date(2024, 2, 3), None])
+    pq.write_table(pa.table({"lat": [48.0, 48.1], "lon": [2.0, 2.1], "day": days, "n": [1, 2], "ok": [True, False]}),
+                   tmp_path / "c.parquet")  # fmt: skip
+    obfuscate_file(tmp_path / "c.parquet", tmp_path / "c.csv", MADE, ColumnChoice(keep_all=True))
+    lines = (tmp_path / "c.csv").read_text().splitlines()
+    assert lines[0] == "lat,lon,day,n,ok"
+    assert [line.split(",")[2:] for line in lines[1:]] == [["2024-02-03", "1", "true"], ["", "2", "false"]]
+    obfuscate_file(tmp_path / "c.parquet", tmp_path / "c.geojson", MADE, ColumnChoice(keep_all=True))
+    features = json.loads((tmp_path / "c.geojson").read_text())["features"]
+    assert features[1]["properties"] == {"day": None, "n": 2, "ok": False}
+    obfuscate_file(tmp_path / "c.geojson", tmp_path / "d.csv", MADE, ColumnChoice(keep=("n", "day")))
+    lines = (tmp_path / "d.csv").read_text().splitlines()
+    assert lines[0] == "lat,lon,day,n"
+    assert [line.split(",")[2:] for line in lines[1:]] == [["2024-02-03", "1"], ["", "2"]]
+    times = '<wpt lat="48" lon="2"><ele>35</ele></wpt><trk><trkseg><trkpt lat="48.1" lon="2.1"><time>12:00</time>'
+    (tmp_path / "t.gpx").write_text(f"<gpx>{times}<ele>7.50</ele></trkpt></trkseg></trk></gpx>")
+    keep = ColumnChoice(keep=("ele", "time"))
+    for kind in ("csv", "geojson", "parquet"):
+        obfuscate_file(tmp_path / "t.gpx", tmp_path / f"t.{kind}", MADE, keep)
+        assert len(read_positions(tmp_path / f"t.{kind}")[0]) == 2
+    lines = (tmp_path / "t.csv").read_text().splitlines()
+    assert [line.split(",")[2:] for line in lines] == [["ele", "time"], ["35", ""], ["7.50", "12:00"]]
+    features = json.loads((tmp_path / "t.geojson").read_text())["features"]
+    assert [f["properties"] for f in features] == [{"ele": "35", "time": None}, {"ele": "7.50", "time": "12:00"}]
+    table = pq.read_table(tmp_path / "t.parquet")
+    assert (table["ele"].to_pylist(), table["time"].to_pylist()) == (["35", "7.50"], [None, "12:00"])
+    (tmp_path / "u.gpx").write_text("<gpx><trk><trkseg></trkseg></trk></gpx>")
+    obfuscate_file(tmp_path / "u.gpx", tmp_path / "u.parquet", MADE, ColumnChoice(keep_all=True))
+    with pytest.raises(InputError, match="cannot be kept in parquet"):
+        obfuscate_file(tmp_path / "c.geojson", tmp_path / "d.parquet", MADE, ColumnChoice(keep=("n",)))
+    with pytest.raises(InputError, match="more than positions"):
+        obfuscate_file(tmp_path / "a.csv", tmp_path / "e.geojson", MADE, ColumnChoice(refuse=True))
+
+
+def test_names_that_leave_doubt_are_taken_only_for_somebody_to_confirm(tmp_path):
+    file = tmp_path / "a.csv"
+    for lat, lon in (("Y", "X"), ("y", "x"), ("gps_lat", "gps_lng"), ("start_lat", "start_lng")):
+        file.write_text(f"{lon},{lat},id\n2,48,1\n")
+        with pytest.raises(InputError, match="which column") as refused:
+            open_points(file, ColumnChoice())
+        assert f"--lat {lat} --lon {lon}" in refused.value.hint
+        columns, _, _ = open_points(file, ColumnChoice(guess=True))
+        assert (columns.lat, columns.lon, columns.guessed) == (lat, lon, True)
+    file.write_text("x,y,lat,lon\n2,48,1,1\n")
+    columns, _, _ = open_points(file, ColumnChoice(guess=True))
+    assert (columns.lat, columns.lon) == ("lat", "lon")
 
 
 def test_columns_are_guessed_only_where_there_is_no_doubt(tmp_path):
@@ -370,10 +439,27 @@ def test_points_with_a_system_of_their_own_are_refused(tmp_path):
 GEOMETRY = '{"type": "Point", "coordinates": [2, 48, 7], "secret": 2}'
 FEATURE = f'{{"type": "Feature", "secret": 1, "geometry": {GEOMETRY}, "properties": {{}}}}'
 TRACK = '<trkseg><trkpt lat="48" lon="2" a="secret"></trkpt><extensions><b>secret</b></extensions></trkseg>'
+PLAIN = '{"type": "Feature", "geometry": {"type": "Point", "coordinates": [2, 48]}, "properties": {}}'
+TWICE = '<trkpt lat="48" lon="2"><name>secret</name><name x="secret">n<b>secret</b></name></trkpt>'
 BESIDE = {
     "geojson": (
         f'{{"type": "FeatureCollection", "bbox": [2, 48, 2, 48], "features": [{FEATURE}], "secret": 3}}',
         ['"bbox" of the collection', '"secret" of a feature', '"secret" of a geometry', "altitude"],
+    ),
+    "late.geojson": (  # long after the names of columns were found
+        f'{{"type": "FeatureCollection", "features": [{",".join([PLAIN] * 1500)}, {FEATURE}], "secret": 3}}',
+        ['"secret" of the collection', '"secret" of a feature', '"secret" of a geometry', "altitude"],
+    ),
+    "comments.gpx": (
+        (
+            f'<?xml version="1.0"?><!-- secret --><gpx creator="a" secret="b"><?run secret?>secret<trk a="secret">'
+            f'<trkseg b="secret"><trkpt lat="48" lon="2">secret</trkpt>{TWICE}</trkseg></trk></gpx>'
+        ),
+        [
+            *("comments", "processing instructions", 'attribute "secret" of gpx', "text of gpx", "text of trkpt"),
+            *('attribute "a" of trk', 'attribute "b" of trkseg', "another name of trkpt", "b of name"),
+            'attribute "x" of name',
+        ],
     ),
     "gpx": (
         f"<gpx><metadata><author>secret</author></metadata><trk><name>secret</name>{TRACK}</trk></gpx>",
@@ -444,3 +530,105 @@ def test_parquet_holds_no_value_that_no_row_has(tmp_path):
     if "dictionary<" in str(pq.read_schema(source).field("deep").type):
         with pytest.raises(InputError, match="dictionary inside"):
             obfuscate_file(source, target, MADE, ColumnChoice(keep=("deep",)))
+
+
+@pytest.mark.parametrize("cut", [1, 7, 10, 1000])
+def test_row_groups_of_parquet_are_not_copied(tmp_path, monkeypatch, cut):
+    """A file that is cut by person or by place would tell who belongs together; and rows stay beside what is kept."""
+    monkeypatch.setattr(parquet, "_ROWS", 10)
+    source, target = tmp_path / "in.parquet", tmp_path / "out.parquet"
+    names = [f"n{i}" for i in range(47)]
+    table = pa.table({"lat": [46 + 0.04 * i for i in range(47)], "lon": [2.0] * 47, "who": names})
+    pq.write_table(table.set_column(2, "who", table["who"].dictionary_encode()), source, row_group_size=cut)
+    obfuscate_file(source, target, MADE, ColumnChoice(keep=("who",)))
+    shape = pq.read_metadata(target)
+    assert [shape.row_group(i).num_rows for i in range(shape.num_row_groups)] == [10, 10, 10, 10, 7]
+    made = pq.read_table(target)
+    assert made["who"].to_pylist() == names
+    assert np.abs(made["lat"].to_numpy() - table["lat"].to_numpy()).max() < 0.03
+
+
+def test_a_member_that_is_there_twice_is_refused(tmp_path):
+    """Readers see the last one: what the first one holds would be dropped without a word."""
+    twice = PLAIN.replace('"properties": {}', '"properties": {"a": 1}, "properties": {}')
+    (tmp_path / "in.geojson").write_text(f'{{"type": "FeatureCollection", "features": [{twice}]}}')
+    with pytest.raises(InputError, match="holds a member twice"):
+        obfuscate_file(tmp_path / "in.geojson", tmp_path / "out.geojson", MADE, ColumnChoice())
+
+
+def test_a_property_that_comes_late_is_dropped_or_kept_like_any_other(tmp_path):
+    source, target = tmp_path / "in.geojson", tmp_path / "out.geojson"
+    late = PLAIN.replace("{}", '{"speed": 7}')
+    source.write_text(f'{{"type": "FeatureCollection", "features": [{",".join([PLAIN] * 1500)}, {late}]}}')
+    assert obfuscate_file(source, target, MADE, ColumnChoice()).columns.dropped == ("speed",)
+    assert "speed" not in target.read_text()
+    kept = obfuscate_file(source, target, MADE, ColumnChoice(keep_all=True))
+    assert kept.columns.kept == ("speed",)
+    assert "speed" in kept.remarks[0]
+
+
+@pytest.mark.parametrize(("kind", "more"), [(1001, 1), (2001, 1), (3001, 2), (0x80000001, 1), (0xC0000001, 2)])
+def test_altitudes_and_boxes_of_geoparquet_are_said_or_refused(tmp_path, kind, more):
+    source, target = tmp_path / "in.parquet", tmp_path / "out.parquet"
+    column = {"encoding": "WKB", "bbox": [2, 48, 2, 48]}
+    point = struct.pack(f"<BIdd{more}d", 1, kind, 2.0, 48.0, *[123.0] * more)
+    plain = struct.pack("<BIdd", 1, 1, 2.0, 48.0)
+    for wkb, box, listed in [(point, {}, ["altitude"]), (plain, column, ["bounding box"]), (plain, {}, [])]:
+        geo = {"primary_column": "g", "columns": {"g": {"encoding": "WKB"} | box}}
+        table = pa.table({"g": pa.array([plain, wkb], pa.binary())}).replace_schema_metadata({"geo": json.dumps(geo)})
+        pq.write_table(table, source)
+        assert list(obfuscate_file(source, target, MADE, ColumnChoice()).columns.dropped) == listed
+        if listed:
+            with pytest.raises(InputError, match=listed[0]):
+                obfuscate_file(source, target, MADE, ColumnChoice(refuse=True))
+    for wrong in (plain + b"more", point[:-1]):
+        table = pa.table({"g": pa.array([wrong], pa.binary())}).replace_schema_metadata({"geo": json.dumps(geo)})
+        pq.write_table(table, source)
+        with pytest.raises(InputError, match="not a point"):
+            obfuscate_file(source, target, MADE, ColumnChoice())
+    table = pa.table({"g": [1.5]}).replace_schema_metadata({"geo": json.dumps(geo)})
+    pq.write_table(table, source)
+    with pytest.raises(InputError, match="not WKB"):
+        obfuscate_file(source, target, MADE, ColumnChoice())
+
+
+def words_of(field):
+    """All that is written into a column's type, however deep."""
+    inner = [field.type.field(i) for i in range(field.type.num_fields)]
+    return f"{field.type} {field.metadata} " + " ".join(map(words_of, inner))
+
+
+def test_types_of_kept_columns_hold_no_words_of_their_own(tmp_path):
+    """Metadata of fields inside of a kept column, and names of types, are written into the schema of a file."""
+    source, target = tmp_path / "in.parquet", tmp_path / "out.parquet"
+    child = pa.field("c", pa.int64(), metadata={b"note": b"SECRET"})
+    own = pa.opaque(pa.int64(), "SECRET", "SECRET")
+    kinds = [pa.struct([child]), pa.list_(child), pa.large_list(pa.field("d", pa.struct([child]))), own]
+    values = [[{"c": 1}], [[1]], [[{"c": 1}]], None]
+    for kind, value in zip(kinds, values, strict=True):
+        array = pa.ExtensionArray.from_storage(own, pa.array([1])) if value is None else pa.array(value, kind)
+        schema = pa.schema([("lat", pa.float64()), ("lon", pa.float64()), pa.field("s", kind)])
+        pq.write_table(pa.table([pa.array([48.0]), pa.array([2.0]), array], schema=schema), source)
+        assert "SECRET" in words_of(pq.read_schema(source).field("s"))
+        done = obfuscate_file(source, target, MADE, ColumnChoice(keep=("s",)))
+        assert done.columns.dropped == ('metadata of the column "s"',)
+        assert "SECRET" not in words_of(pq.read_schema(target).field("s"))
+        assert pq.read_table(target)["s"].to_pylist() == (value or [1])
+
+
+def test_a_file_that_is_called_geoparquet_is_one(tmp_path):
+    """From whatever format, also with kept columns; it is read again as points."""
+    (tmp_path / "a.csv").write_text("lat,lon\n48,2\n49,3\n")
+    pq.write_table(pa.table({"lat": [48.0, 49.0], "lon": [2.0, 3.0], "who": ["a", "b"]}), tmp_path / "a.parquet")
+    for source, keep in (("a.csv", ()), ("a.parquet", ("who",))):
+        target = tmp_path / "out.geoparquet"
+        obfuscate_file(tmp_path / source, target, MADE, ColumnChoice(keep=keep))
+        assert set(pq.read_schema(target).names) == {"geometry", *keep}
+        assert b"geo" in pq.read_schema(target).metadata
+        lat, lon = read_positions(target)
+        assert np.abs(lat - [48, 49]).max() < 0.5
+        assert np.abs(lon - [2, 3]).max() < 0.5
+    named = pa.table({"lat": [48.0], "lon": [2.0], "geometry": ["a"]})
+    pq.write_table(named, tmp_path / "b.parquet")
+    with pytest.raises(InputError, match="named as the positions"):
+        obfuscate_file(tmp_path / "b.parquet", tmp_path / "b.geoparquet", MADE, ColumnChoice(keep=("geometry",)))

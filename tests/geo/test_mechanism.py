@@ -1,8 +1,10 @@
 """The stated level between any two positions, and the attack on the precision of reports."""
 
+from itertools import product
 from math import log
 
 import numpy as np
+import pyproj
 import pytest
 from scipy import special, stats
 
@@ -10,7 +12,9 @@ from sfumato.attacks import location
 from sfumato.geo.earth import to_metres
 from sfumato.geo.frames import slack
 from sfumato.geo.mechanism import LocationMechanism
+from sfumato.geo.zones import Zone
 
+GEOD = pyproj.Geod(ellps="WGS84")
 PLACES = [(48.85, 2.35), (89.999, 0), (0, 179.9999), (-60.5, -20)]
 
 
@@ -30,6 +34,26 @@ def test_the_stated_level_holds_between_any_two_positions(place, around):
     assert (worst <= log(4) * np.maximum(1, chord / 200) * (1 + 1e-12)).all()
     assert worst.max() > log(4)
     assert ((chord < 200) & (worst > 0.9 * log(4))).any(), "the level is not reached: more noise than needed"
+
+
+@pytest.mark.parametrize("radius", [1, 200, 5000])
+@pytest.mark.parametrize("zone", [False, True])
+def test_the_stated_level_holds_on_the_ground_everywhere(radius, zone):
+    """Pairs at the radius and around it, in all directions, by an independent geodesy; poles and antimeridian too."""
+    chance, worst, n = np.random.default_rng(6), 0.0, 300
+    for place in product((-90, -60, -0.1, 48.85, 89.99999, 90), (-180, 2.3, 179.99999)):
+        for around in (place, None):
+            zones = [Zone(*place, radius)] if zone else []
+            made = LocationMechanism.within("ln 4", radius, around=around, zones=zones)
+            start = [np.full(n, v) for v in place[::-1]]
+            lon, lat, _ = map(np.asarray, GEOD.fwd(*start, chance.uniform(0, 360, n), chance.uniform(0, 5 * radius, n)))
+            far = radius * np.where(np.arange(n) % 2, 1, chance.uniform(0, 2, n))
+            lon2, lat2, _ = map(np.asarray, GEOD.fwd(lon, lat, chance.uniform(0, 360, n), far))
+            ground = np.asarray(GEOD.inv(lon, lat, lon2, lat2)[2])
+            steps = (made.frame.to_grid(lat, lon) - made.frame.to_grid(lat2, lon2)).astype(float)
+            told = float(made.noise.rate) * np.linalg.norm(steps, axis=1)
+            worst = max(worst, (told / (log(4) * np.maximum(1, ground / radius))).max())
+    assert 0.98 < worst <= 1
 
 
 def test_the_level_is_that_of_the_noise_and_the_slack():

@@ -11,32 +11,33 @@ from typing import Any
 import duckdb
 from sqlglot import exp
 
+from sfumato.algebra.relations import (
+    Filter,
+    Grouped,
+    Join,
+    Limited,
+    MarkJoin,
+    Projection,
+    Relation,
+    Release,
+    SetOperation,
+    UnionAll,
+    Windowed,
+    below,
+)
+from sfumato.algebra.tree import Aggregate, Call, Node, Over, children
 from sfumato.errors import QueryError
 from sfumato.gateway import answer_codec as keeping
 from sfumato.gateway.answer import Spent, build
 from sfumato.gateway.released_tables import Draws, ReleasedSet
 from sfumato.sql.query_binding import bind
 from sfumato.sql.read.parser import ALLOWED, parse
-from sfumato.sql.relations import (
-    Combined,
-    Filter,
-    Grouped,
-    Join,
-    Limited,
-    Marked,
-    Named,
-    Relation,
-    Release,
-    Stacked,
-    Windowed,
-    below,
-)
 from sfumato.sql.release.plan import Plan, plan
-from sfumato.sql.tree import Aggregate, Call, Node, Over, children
 from tests.compiled import compiled
 from tests.laws.neighbours import Broken
 from tests.laws.questions import Asker
 from tests.laws.sqlgen import Words
+from tests.laws.widegen import WideAsker, WideWords
 from tests.laws.worldgen import world
 from tests.laws.worlds import World
 
@@ -67,11 +68,12 @@ def planned(
     return asked
 
 
-def attempt(r: random.Random, here: World) -> tuple[str, Plan] | None:
+def attempt(r: random.Random, here: World, *, wide: bool = False) -> tuple[str, Plan] | None:
     """One random question, and its plan where it is answered. Refusals are QueryErrors and nothing else."""
     letters = here.policy.tables["t"].columns
     single = r.random() < 0.3
-    text = Words(r, letters, letters["u"].type == "text").question() if single else Asker(r, here).question()
+    words, asker = (WideWords, WideAsker) if wide else (Words, Asker)
+    text = words(r, letters, letters["u"].type == "text").question() if single else asker(r, here).question()
     lowered, noise = r.choice([None, None, None, 1]), r.choice([None, None, None, "gaussian"])
     if here.policy.privacy.composition == "pure":
         noise = None
@@ -83,12 +85,18 @@ def attempt(r: random.Random, here: World) -> tuple[str, Plan] | None:
         raise Broken(f"planning raised {type(error).__name__}: {error}\n  {text}") from error
 
 
-def case(seed: int, tries: int = 60, most_groups: int = 2000) -> Case:
-    """The first question of this seed that is answered."""
+def is_wide(seed: int) -> bool:
+    """Whether questions of a seed have the wider vocabulary: every second one beyond the first forty."""
+    return seed >= 40 and seed % 2 == 1
+
+
+def case(seed: int, tries: int = 60, most_groups: int = 2000, *, wide: bool | None = None) -> Case:
+    """The first question of this seed that is answered; `wide` where its vocabulary is not the seed's own."""
+    wide = is_wide(seed) if wide is None else wide
     r = random.Random(seed)
     here = world(r)
     for refused in range(tries):
-        found = attempt(r, here)
+        found = attempt(r, here, wide=wide)
         if found is None:
             continue
         parts = [part for cut in found[1].cuts for part in cut.parts]
@@ -97,7 +105,7 @@ def case(seed: int, tries: int = 60, most_groups: int = 2000) -> Case:
             and sum(len(part.groups) for part in parts) <= most_groups
         ):
             return Case(seed, here, *found, refused)
-    return case(seed + 1_000_003, tries)
+    return case(seed + 1_000_003, tries, wide=wide)
 
 
 # what lies above the cut
@@ -127,8 +135,14 @@ def _draws(asked: Plan, r: random.Random) -> Draws:
             for b in part.bundles:
                 law = b.extra is not None and b.extra.law is not None
                 ends = (b.extra.low, b.extra.high) if law else (-most, most)
+                among = b.extra.steps if law else ()
                 width, rung = (len(b.bundle.parts), 0) if b.extra is None else (1, max(0, len(b.extra.choices) - 1))
-                cells.append(tuple((*(r.randint(*ends) for _ in range(width)), *(0,) * rung) for _ in range(count)))
+                cells.append(
+                    tuple(
+                        (*(r.choice(among) if among else r.randint(*ends) for _ in range(width)), *(0,) * rung)
+                        for _ in range(count)
+                    )
+                )
             drawn.append(ReleasedSet(tuple(keys), tuple(cells)))
         result.append(tuple(drawn))
     return tuple(result)
@@ -164,15 +178,15 @@ def _nodes(relation: Relation) -> list[Node]:
     match relation:
         case Filter():
             nodes = [relation.condition]
-        case Join() | Marked():
+        case Join() | MarkJoin():
             nodes = [] if relation.on is None else [relation.on]
-        case Named():
+        case Projection():
             nodes = [node for _, node in relation.items]
         case Grouped() | Release():
             nodes = [node for _, node in (*relation.keys, *relation.aggregates)]
         case Windowed():
             nodes = [node for _, node in relation.windows]
-        case Stacked() | Combined():
+        case UnionAll() | SetOperation():
             nodes = [node for _, shown in relation.parts for node in shown]
         case Limited():
             nodes = [s.node for s in relation.order]
@@ -191,7 +205,7 @@ def reached(asked: Case) -> set[Any]:
                 ("join", side, relation.kind),
                 ("join", relation.kind, relation.left.private, relation.right.private),
             }
-        if isinstance(relation, Marked):
+        if isinstance(relation, MarkJoin):
             found.add(
                 (
                     "marked",
@@ -205,6 +219,7 @@ def reached(asked: Case) -> set[Any]:
             _meet(node, side, relation, found)
     for node in [n for _, n in question.items] + [s.node for s in question.order]:
         _meet(node, "public", question.relation, found)
+    found |= {("function", word) for _, word, _ in question.ends}
     for cut in asked.plan.cuts:
         found |= {("noise", cut.terms.noise), ("open", any(part.chosen for part in cut.parts))}
         found |= {("open beside a list",) for part in cut.parts if part.chosen and part.listed}

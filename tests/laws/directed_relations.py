@@ -56,6 +56,7 @@ def several(
 
 PEOPLE = "a:1,10,x b:2,3,y c:3,5,z"
 VISITS = "a:10,x,q*8 b:3,y,q d:7,z,r*4 -:9,x,q*7"
+TIED = "a:9,x,r a:2,x,q a:5,x,s b:7,x,r b:4,x,q"
 OPEN_KEYS = "a:1,x,q a:1,x,r a:1,y,s a:1,z,t b:1,x,q c:2,x,r"
 FIVE = {"v": {"rows_per_unit": 5, "l2_per_unit": 2}}
 NINE = {"v": {"rows_per_unit": 9, "groups_per_unit": 9}}
@@ -70,6 +71,7 @@ EXAMPLES: dict[str, Example] = {
     "who has no visit stays": several("SELECT COUNT(*), COUNT(v.i), SUM(p.i) FROM p LEFT JOIN v ON p.u = v.u AND v.i > 3", p=PEOPLE, v=VISITS),
     "who has no visit stays, or is counted": several("SELECT COUNT(*), COUNT(*) FILTER (WHERE v.i IS NULL) FROM p LEFT JOIN v ON p.u = v.u", p="a:1,1,x b:2,1,x", v="a:1,x,q", change={"v": {"rows_per_unit": 1, "columns": {"u": UNIT, "i": {**INT, "nulls": False}, "s": LIST, "o": TEXT}}}),
     "who has no visit stays, or is counted in CASE": several("SELECT COUNT(*), SUM(CASE WHEN v.i IS NULL THEN 1 ELSE 0 END) FROM p LEFT JOIN v ON p.u = v.u", p="a:1,1,x b:2,1,x", v="a:1,x,q", change={"v": {"rows_per_unit": 1, "columns": {"u": UNIT, "i": {**INT, "nulls": False}, "s": LIST, "o": TEXT}}}),
+    "who has no visit stays, or has a letter": several("SELECT SUM(CASE WHEN v.i IS NULL OR v.i = 3 THEN 1 ELSE 0 END), SUM(CASE WHEN v.i IS NULL OR v.i = 4 THEN 1 ELSE 0 END) FROM p LEFT JOIN v ON p.u = v.u", p="a:1,1,x b:2,1,x", v="a:1,x,q", change={"v": {"rows_per_unit": 1, "columns": {"u": UNIT, "i": {**INT, "nulls": False}, "s": LIST, "o": TEXT}}}),
     "who is in one table only": several("SELECT COUNT(*) FROM p FULL JOIN v ON p.u = v.u", p=PEOPLE, v=VISITS, means={(): (6,)}),
     "a unit of either side": several("SELECT COUNT(DISTINCT u), COUNT(DISTINCT p.u), COUNT(DISTINCT v.u) FROM p FULL JOIN v USING (u)", p=PEOPLE, v=VISITS, means={(): (4, 3, 3)}),
     "units of unlike bounds": several(
@@ -81,6 +83,16 @@ EXAMPLES: dict[str, Example] = {
     "joined by whatever is called the same": several("SELECT COUNT(*) FROM p NATURAL JOIN v", p="a:1,1,x b:2,3,y", v="a:1,x,q*9 b:3,y,q b:3,x,q"),
     "a comma and its condition": several("SELECT COUNT(*) FROM p, v WHERE p.u = v.u AND p.i > 4", p=PEOPLE, v=VISITS),
     "joined three times": several("SELECT COUNT(*) FROM p JOIN v ON p.u = v.u LEFT JOIN w ON w.k = p.k", p=PEOPLE, v=VISITS, w="1:5,1 1:6,1 2:7,1"),
+    # windows that tell ties apart: every other column decides them, so that the physical order does not
+    "V10: rows that tie": several("SELECT SUM(i) FROM (SELECT u, i, ROW_NUMBER() OVER (PARTITION BY u ORDER BY s) AS n FROM v) AS q WHERE n = 1", v=TIED, means={(): (6,)}),
+    "rows that tie, one before": several("SELECT SUM(n) FROM (SELECT u, LAG(i) OVER (PARTITION BY u ORDER BY s) AS n FROM v) AS q", v=TIED),
+    "rows that tie in a frame": several("SELECT SUM(n) FROM (SELECT u, SUM(i) OVER (PARTITION BY u ORDER BY s ROWS 1 PRECEDING) AS n FROM v) AS q", v=TIED),
+    "the first of rows that tie": several("SELECT COUNT(*) FROM (SELECT u, FIRST_VALUE(o) OVER (PARTITION BY u ORDER BY s) AS n FROM v) AS q WHERE n = 'q'", v=TIED),
+    "one row of each": several("SELECT SUM(i) FROM (SELECT DISTINCT ON (u) u, i, o FROM v ORDER BY u, o) AS q", v=TIED, means={(): (6,)}),
+    "rows in no order": several("SELECT SUM(i) FROM (SELECT u, i, ROW_NUMBER() OVER (PARTITION BY u) AS n FROM v) AS q WHERE n = 1", v=TIED, means={(): (6,)}),
+    "groups of one person that tie": several("SELECT SUM(m) FROM (SELECT u, o, MAX(i) AS m, ROW_NUMBER() OVER (PARTITION BY u ORDER BY COUNT(*)) AS n FROM v GROUP BY u, o) AS q WHERE n = 1", v=TIED),
+    "groups of one person in no order": several("SELECT SUM(n) FROM (SELECT u, LAG(MAX(i)) OVER (PARTITION BY u) AS n FROM v GROUP BY u, i % 2, o) AS q", v=TIED),
+    "one group of each": several("SELECT SUM(m) FROM (SELECT DISTINCT ON (u) u, o, MAX(i) AS m FROM v GROUP BY u, o ORDER BY u, COUNT(*)) AS q", v=TIED),
     # units behind keys
     "a unit behind a key": several("SELECT COUNT(*) FROM w", p="a:1,1,x a:2,1,x b:3,1,x", w="1:5,1*4 2:6,1*4 3:7,1", means={(): (3,)}),
     "a key that leads nowhere": several("SELECT COUNT(*), SUM(i) FROM w", p="a:1,1,x -:2,1,x", w="1:5,1 2:6,10*3 9:7,10*3 -:8,10*3"),
@@ -97,6 +109,11 @@ EXAMPLES: dict[str, Example] = {
     "who has a visit": several("SELECT COUNT(*) FROM p WHERE u IN (SELECT u FROM v WHERE i > 3)", p=PEOPLE, v=VISITS, means={(): (1,)}),
     "who has none": several("SELECT COUNT(*) FROM p WHERE u NOT IN (SELECT u FROM v)", p=PEOPLE, v=VISITS, means={(): (1,)}),
     "who has a visit like it": several("SELECT COUNT(*) FROM p WHERE EXISTS (SELECT 1 FROM v WHERE v.u = p.u AND v.s = p.s)", p=PEOPLE, v=VISITS),
+    "the largest of one's own": several("SELECT COUNT(*) FROM v AS a WHERE i >= ALL (SELECT i FROM v AS b WHERE b.u = a.u AND b.s = 'x')", v=VISITS, means={(): (5,)}),
+    "above some of one's own": several("SELECT COUNT(*), SUM(i) FROM p WHERE i > ANY (SELECT i FROM v WHERE v.u = p.u)", p="a:1,10,x b:2,3,y c:3,5,z", v="a:10,x,q a:4,x,q b:3,y,q b:-,y,q"),
+    "above all public values": several("SELECT COUNT(*) FROM v WHERE s > ALL (SELECT s FROM y)", v=VISITS, y="x:1 x:3"),
+    "above all of a list with an unknown": several("SELECT COUNT(*) FROM v WHERE s > ALL (SELECT s FROM y)", v=VISITS, y="w:1 -:3", means={}),
+    "a visit of the same kind": several("SELECT COUNT(*) FROM p WHERE (u, s) IN (SELECT u, s FROM v)", p=PEOPLE, v=VISITS),
     "who has no visit like it": several("SELECT COUNT(*) FROM v WHERE NOT EXISTS (SELECT 1 FROM p WHERE v.u = p.u AND v.i < p.i)", p=PEOPLE, v=VISITS),
     "in one table but not in the other": several("SELECT COUNT(*) FROM (SELECT u, s FROM p EXCEPT SELECT u, s FROM v) AS q", p=PEOPLE, v=VISITS, means={(): (1,)}),
     "in both tables": several("SELECT COUNT(*) FROM (SELECT u, s FROM v INTERSECT SELECT u, s FROM p) AS q", p=PEOPLE, v=VISITS, means={(): (2,)}),
@@ -168,6 +185,8 @@ EXAMPLES: dict[str, Example] = {
     "another most frequent value": several("SELECT s, MODE() WITHIN GROUP (ORDER BY i) FROM p GROUP BY s", {"a": {"p": "a:1,9,y"}}, p=PEOPLE, adjacency="replace"),
     "the largest values by group": several("SELECT s, MAX(i), MIN(i), MEDIAN(i) FROM v GROUP BY s", {"a": {"v": "a:1,z,m*9"}}, v=VISITS, adjacency="replace"),
     "a median beside a count": several("SELECT COUNT(*), MEDIAN(i), COUNT(DISTINCT o) FROM v", v=VISITS),
+    "whether anybody is there": several("SELECT EXISTS (SELECT 1 FROM v WHERE i > 8)", v=VISITS),
+    "one row if anybody is there": several("SELECT 1 WHERE EXISTS (SELECT 1 FROM v)", v=VISITS),
     "spreads": several("SELECT VAR_POP(i), SUM(i), CORR(i, i), BOOL_AND(i > 3) FROM v", v=VISITS),
     # cells of the policy's partition of people, p.s
     "only her own cell": several("SELECT COUNT(*) FROM p WHERE s = 'x'", p=PEOPLE, partition="p.s"),
@@ -190,10 +209,16 @@ REFUSED: dict[str, str] = {
     "P5: another column in IN": "SELECT COUNT(*) FROM p WHERE u IN (SELECT o FROM v)",
     "P5: another column compared": "SELECT COUNT(*) FROM p WHERE s IN (SELECT s FROM v)",
     "P5: a function of the unit": "SELECT COUNT(*) FROM p WHERE UPPER(u) IN (SELECT u FROM v)",
+    "values of others in ALL": "SELECT COUNT(*) FROM p WHERE i > ALL (SELECT i FROM v)",
+    "values of others like it in ANY": "SELECT COUNT(*) FROM p WHERE i > ANY (SELECT i FROM v WHERE v.s = p.s)",
+    "one's own by the side of an outer join in ALL": "SELECT COUNT(*) FROM p AS a WHERE i > ALL (SELECT b.i FROM v AS b LEFT JOIN p AS c ON b.u = c.u WHERE c.u = a.u)",
+    "one's own by the side of an outer join in ANY": "SELECT COUNT(*) FROM p AS a WHERE i > ANY (SELECT b.i FROM v AS b LEFT JOIN p AS c ON b.u = c.u WHERE c.u = a.u)",
+    "public rows compared with persons": "SELECT COUNT(*) FROM y WHERE s > ALL (SELECT s FROM v)",
+    "rows of others in IN": "SELECT COUNT(*) FROM p WHERE (s, i) IN (SELECT s, i FROM v)",
+    "an unknown in NOT IN with two columns": "SELECT COUNT(*) FROM p WHERE (u, s) NOT IN (SELECT u, s FROM v)",
     "somebody exists": "SELECT COUNT(*) FROM p WHERE EXISTS (SELECT 1 FROM v WHERE v.i > 3)",
     "somebody like it exists": "SELECT COUNT(*) FROM p WHERE EXISTS (SELECT 1 FROM v WHERE v.s = p.s)",
     "public rows chosen by persons": "SELECT COUNT(*) FROM y WHERE EXISTS (SELECT 1 FROM v WHERE v.s = y.s)",
-    "one row chosen by persons": "SELECT 1 WHERE EXISTS (SELECT 1 FROM v)",
     "EXCEPT without the person": "SELECT COUNT(*) FROM (SELECT s FROM p EXCEPT SELECT s FROM v) AS q",
     "EXCEPT ALL": "SELECT COUNT(*) FROM (SELECT u FROM v EXCEPT ALL SELECT u FROM p) AS q",
     "EXCEPT of swapped columns": "SELECT COUNT(*) FROM (SELECT u, o FROM v EXCEPT SELECT o, u FROM v) AS q",
@@ -226,9 +251,7 @@ REFUSED: dict[str, str] = {
             "ARRAY_AGG(s)",
         )
     },
-    "V10: rows that tie": "SELECT COUNT(*) FROM (SELECT u, ROW_NUMBER() OVER (PARTITION BY u ORDER BY i) AS n FROM v) AS q",
-    "rows that tie, one before": "SELECT COUNT(*) FROM (SELECT u, LAG(s) OVER (PARTITION BY u ORDER BY i) AS n FROM v) AS q",
-    "rows that tie in a frame": "SELECT COUNT(*) FROM (SELECT u, SUM(i) OVER (PARTITION BY u ORDER BY i ROWS 1 PRECEDING) AS n FROM v) AS q",
+    "the last of rows that tie": "SELECT COUNT(*) FROM (SELECT u, LAST_VALUE(s) OVER (PARTITION BY u ORDER BY i) AS n FROM v) AS q",
     "a window over all": "SELECT COUNT(*) FROM (SELECT u, RANK() OVER (ORDER BY i) AS n FROM v) AS q",
     "a window over a column": "SELECT COUNT(*) FROM (SELECT u, RANK() OVER (PARTITION BY s ORDER BY i) AS n FROM v) AS q",
     "a window over a shown unit": "SELECT COUNT(*) FROM (SELECT u, RANK() OVER (PARTITION BY UPPER(u) ORDER BY i) AS n FROM v) AS q",
@@ -236,7 +259,7 @@ REFUSED: dict[str, str] = {
     "P7: the unit rolled up": "SELECT COUNT(*) FROM (SELECT u, SUM(i) AS n FROM v GROUP BY ROLLUP(u)) AS q",
     "P7: the unit in one set only": "SELECT COUNT(*) FROM (SELECT u, SUM(i) AS n FROM v GROUP BY GROUPING SETS ((u), ())) AS q",
     # rows that others choose
-    "DISTINCT ON": "SELECT COUNT(*) FROM (SELECT DISTINCT ON (u) u, i FROM v) AS q",
+    "DISTINCT ON": "SELECT COUNT(*) FROM (SELECT DISTINCT ON (s) u, i FROM v) AS q",
     "LIMIT below the cut": "SELECT COUNT(*) FROM (SELECT u, i FROM v LIMIT 5) AS q",
     "ORDER BY and LIMIT below the cut": "SELECT COUNT(*) FROM (SELECT u, i FROM v ORDER BY i LIMIT 5) AS q",
     "OFFSET below the cut": "SELECT COUNT(*) FROM (SELECT u, i FROM v OFFSET 1) AS q",

@@ -69,8 +69,8 @@ FAULTS: dict[str, tuple[Any, ...]] = {
     "no bound is tried": ("constants far outside, in CASE", (ROWS, "for end in (facts.low, facts.high) if end is not None", "for end in ()"),),
     "at most is below": ("on a constant", (ROWS, '"<=": left <= other', '"<=": left < other'),),
     "NULL is not tried": ("unknown, in CASE", (ROWS, "if facts.nullable:\n        yield None", "if False:\n        yield None"),),
-    "what is not understood is false": ("a truth that is known", (ROWS, "product((True, False, None), repeat", "product((False, None), repeat"),),
-    "what may be missing is there": ("who has no visit stays, or is counted in CASE", (JOINS, "return replace(found, facts=replace(found.facts, nullable=True), unit=unit)", "return replace(found, unit=unit)"),),
+    "what is not understood is false": ("a truth in several conditions", (ROWS, "product((True, False, None), repeat", "product((False, None), repeat"),),
+    "what may be missing is there": ("who has no visit stays, or has a letter", (JOINS, "return replace(found, facts=replace(found.facts, nullable=True), unit=unit)", "return replace(found, unit=unit)"),),
     # joins
     "a join of anybody": ("rows of one person meet", (SELECT, 'conditions = ["l._u = r._u"] if relation.by_person else []', "conditions = []"),),
     "a join of numbers": ("units that leading zeros tell apart", (SELECT, '["l._u = r._u"]', '["TRY_CAST(l._u AS BIGINT) = TRY_CAST(r._u AS BIGINT)"]'),),
@@ -83,7 +83,7 @@ FAULTS: dict[str, tuple[Any, ...]] = {
     "anybody exists": ("who has a visit", (SELECT, 'conditions = ["r._u = l._u"] if relation.by_person else []', "conditions = []"),),
     "nobody exists": ("who has none", (SELECT, 'conditions = ["r._u = l._u"] if relation.by_person else []', "conditions = []"),),
     "anybody's rows are taken out": ("in one table but not in the other", (SELECT, 'conditions = ["r._u = l._u"] if relation.by_person else []', "conditions = []"),),
-    "each value once": ("each of her values once", (SELECT, 'f"SELECT DISTINCT {_list(relation, _named(every))}', "f\"SELECT DISTINCT ON ({', '.join(_named(every))}) {_list(relation, _named(every))}"),),
+    "each value once": ("each of her values once", (SELECT, "['_u', *by, *shown])} FROM ({below}) AS q GROUP BY {', '.join(['_u', *by])}", "['MIN(_u) AS _u', *by, *shown])} FROM ({below}) AS q GROUP BY {', '.join(by) or '()'}"),),
     # one person's own numbers
     "own numbers are not clamped": ("her own count", (PERSONS, 'return f"CAST({held} AS ', 'return f"CAST({number} AS '),),
     "own sums are not clamped": ("her own sum", (PERSONS, "sql = clamped(total, aggregate.facts)", "sql = total"),),
@@ -115,7 +115,7 @@ FAULTS: dict[str, tuple[Any, ...]] = {
     # cells
     "who has two rows is in a cell": ("who has two rows is in no cell", (SELECT, '{unit}) = 1" if relation.single', '{unit}) > 0" if relation.single'),),
     "others say who is in a cell": ("cells of both sides", (SELECT, "COUNT(*) OVER (PARTITION BY {unit})", "COUNT(*) OVER (PARTITION BY _u)"),),
-    "one cell of a union": ("cells of two parts", (PARTITION, "isinstance(relation, Stacked) or", "False and"),),
+    "one cell of a union": ("cells of two parts", (PARTITION, "isinstance(relation, UnionAll) or", "False and"),),
     "cells of the first stage": ("cells of two stages", (PARTITION, "    for release in releases:", "    for release in releases[:1]:"),),
     # sets, norms and stages
     "sets cost once": ("groups and their total", (CUT, "/ (self.entries * len(self.release.sets))", "/ self.entries"), (CUT, "made[0].share * noisy * len(self.release.sets)", "made[0].share * noisy"),),

@@ -12,10 +12,10 @@ from collections import Counter
 from dataclasses import dataclass, replace
 from fractions import Fraction
 
-from sfumato.sql.aggregates.base import ONE, ZERO, Bundle
-from sfumato.sql.job import ContributionLimits, Job
-from sfumato.sql.relations import Filter, Named, Relation, RelationShape, Stacked
-from sfumato.sql.tree import BOOLEAN, Call, Column, Constant, Facts, Node
+from sfumato.algebra.aggregates.base import ONE, ZERO, Bundle
+from sfumato.algebra.job import ContributionLimits, Job
+from sfumato.algebra.relations import Filter, Projection, Relation, RelationShape, UnionAll
+from sfumato.algebra.tree import BOOLEAN, Call, Column, Constant, Facts, Node
 
 WORDS = (
     *("alone", "gaussian", "few", "clip", "together", "open keys", "extras", "persons"),
@@ -115,8 +115,8 @@ def below(r: random.Random, relation: Relation, seen: Counter[str]) -> Relation:
     columns = {name: replace(c, facts=facts[name]) for name, c in items}
     shape = RelationShape(columns, relation.private, relation.shape.rows)
     if kind == "stacked":
-        return Stacked(shape, ((relation, tuple(made.values())), (relation, tuple(dict(items).values()))))
-    return Named(shape, relation, tuple(made.items()))
+        return UnionAll(shape, ((relation, tuple(made.values())), (relation, tuple(dict(items).values()))))
+    return Projection(shape, relation, tuple(made.items()))
 
 
 def hostile(r: random.Random, job: Job, seen: Counter[str]) -> Job:

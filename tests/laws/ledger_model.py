@@ -17,7 +17,7 @@ from __future__ import annotations
 from collections import deque
 from typing import NamedTuple
 
-from sfumato.ledger.steps import Heard, Step, Tell
+from sfumato.ledger.steps import Step, StepReply, StepResult
 
 
 class Gate(NamedTuple):
@@ -140,9 +140,9 @@ def hear(world, number, rules):  # noqa: C901 - one case for each step
     gate, question = world.gates[number], rules.questions[number]
     fault = world._replace(faults=world.faults + 1) if world.faults < rules.most else None
     if fault is not None:
-        yield Heard.WRONG, drop(fault, number)
+        yield StepResult.WRONG, drop(fault, number)
         if gate.step is not Step.NOTE:
-            yield Heard.LOST, lose(fault, number)
+            yield StepResult.LOST, lose(fault, number)
     if gate.step is Step.BEGIN:
         waits = any(q == question and g != number for q, g, _ in world.claims) and gate.phase == "debit"
         stored = any(entry[:2] == ("answer", question) for entry in world.chain)
@@ -151,35 +151,35 @@ def hear(world, number, rules):  # noqa: C901 - one case for each step
         elif free(world) and fault is not None:
             yield take(fault, number)  # it has waited long enough
         elif fault is not None:
-            yield Heard.BUSY, fault
+            yield StepResult.BUSY, fault
     elif gate.step in (Step.WORK, Step.COMMIT) and not mine(world, number):
-        yield Heard.LOST, unheard(world, number)  # the server was killed meanwhile
+        yield StepResult.LOST, unheard(world, number)  # the server was killed meanwhile
     elif gate.step is Step.WORK:
-        yield Heard.DONE, work(world, number, question, rules)
+        yield StepResult.DONE, work(world, number, question, rules)
     elif gate.step is Step.COMMIT:
         written = commit(world)
-        yield Heard.DONE, written
+        yield StepResult.DONE, written
         if fault is not None:
             again = world.faults + 1
-            yield Heard.LOST, unheard(written._replace(faults=again), number)  # only the reply was lost
+            yield StepResult.LOST, unheard(written._replace(faults=again), number)  # only the reply was lost
             late = world._replace(lock=world.lock._replace(mode="commit"), faults=again)
-            yield Heard.LOST, unheard(late, number)  # it arrives, but later
+            yield StepResult.LOST, unheard(late, number)  # it arrives, but later
     elif gate.step is Step.LOOK:
         if free(world) or not rules.look_needs_lock:
             if fenced(world, gate):
-                yield Heard.OLDER, world
+                yield StepResult.OLDER, world
             else:
                 there = world.chain[: len(gate.head)] == gate.head
-                yield (Heard.DONE if there else Heard.ABSENT), world
+                yield (StepResult.DONE if there else StepResult.ABSENT), world
         elif fault is not None:
-            yield Heard.BUSY, fault
+            yield StepResult.BUSY, fault
     elif gate.step is Step.NOTE:
-        yield Heard.DONE, put(world, number, seen=gate.head, noted=gate.head)
+        yield StepResult.DONE, put(world, number, seen=gate.head, noted=gate.head)
 
 
 def take(world, number):
     gate = world.gates[number]
-    heard = Heard.OLDER if fenced(world, gate) else Heard.DONE
+    heard = StepResult.OLDER if fenced(world, gate) else StepResult.DONE
     return heard, world._replace(lock=Lock(number, gate.number, None, "live"))
 
 
@@ -242,14 +242,14 @@ def follow(world, number, heard, rules):  # noqa: PLR0911 - one for each thing t
     if isinstance(then, Step):
         return put(world, number, step=then)
     world = put(world, number, step=None)
-    if then is Tell.END:
+    if then is StepReply.END:
         return put(drop(world, number), number, phase="off")
-    if then is not Tell.RESULTS:
+    if then is not StepReply.RESULTS:
         world = drop(world, number)
-        if then is Tell.NOTHING and gate.entry is not None:
+        if then is StepReply.NOTHING and gate.entry is not None:
             world = world._replace(denied=world.denied | {gate.entry})
         world = put(world, number, tries=gate.tries - 1, entry=None, result=None)
-        given_up = gate.tries <= 1 or (gate.phase == "debit" and then is Tell.UNKNOWN)
+        given_up = gate.tries <= 1 or (gate.phase == "debit" and then is StepReply.UNKNOWN)
         return put(world, number, phase="done") if given_up else world
     if gate.result is None or (gate.entry is not None and gate.entry not in world.written):
         return world._replace(broken="somebody was told of what is not written")

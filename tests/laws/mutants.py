@@ -20,15 +20,18 @@ from tests.laws.asking import TODAY
 
 _HOME = Path(sfumato.__file__).parent
 Fault = tuple[str, str, str]
-"""A module of sfumato.sql by its own name, or any by its name below sfumato; old text, new text."""
-_LOADED = ("sfumato.sql", "sfumato.engines")
+"""A module of the algebra, of intervals or of sql by its own name, or one of engines by its name below sfumato; old
+text, new text."""
+_PACKAGES = ("algebra", "intervals", "sql", "engines")
+_LOADED = tuple(f"sfumato.{name}" for name in _PACKAGES)
 
 
 @cache
 def _full(module: str) -> str:
     if module.startswith("engines."):
         return f"sfumato.{module}"
-    (found,) = (_HOME / "sql").rglob(f"{module.replace('.', '/')}.py")
+    named = f"{module.replace('.', '/')}.py"
+    (found,) = (path for package in ("algebra", "intervals", "sql") for path in (_HOME / package).rglob(named))
     return ".".join(("sfumato", *found.relative_to(_HOME).with_suffix("").parts))
 
 
@@ -64,7 +67,7 @@ class _Finder(importlib.abc.MetaPathFinder):
 def planted(*faults: Fault) -> Iterator[Any]:
     """A function that plans with these faults; afterwards everything is as before."""
     before = {name: module for name, module in sys.modules.items() if name.startswith(_LOADED)}
-    old, finder = {name: sfumato.__dict__.get(name) for name in ("sql", "engines")}, _Finder(faults)
+    old, finder = {name: sfumato.__dict__.get(name) for name in _PACKAGES}, _Finder(faults)
     for name in before:
         del sys.modules[name]
     sys.meta_path.insert(0, finder)

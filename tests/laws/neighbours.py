@@ -20,10 +20,10 @@ import duckdb
 import numpy as np
 
 from sfumato.accounting import price
+from sfumato.algebra.column_facts import facts_of
 from sfumato.engines.duckdb.scans import enforced
 from sfumato.gateway.released_tables import ReleasedSet, released_tables
 from sfumato.policy import UnitJoin
-from sfumato.sql.column_facts import facts_of
 from sfumato.types import identifier
 from tests.compiled import fixed_tables, temporary, unclamped
 from tests.laws.worlds import World, fill, owned, text

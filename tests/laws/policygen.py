@@ -85,7 +85,7 @@ DECLARED: dict[str, tuple[str, tuple[str, ...]]] = {
     "decimal, fine grid": ('type = "decimal", min = 0, max = 1, grid = 0.00000000000000000001', NUMBERS),
     "decimal, coarse grid": ('type = "decimal", min = 0, max = 3000, grid = 1000', NUMBERS),
     "decimal, third of ten": ('type = "decimal", min = -30, max = 30, grid = 3', NUMBERS),
-    "decimal, wide": ('type = "decimal", min = 0, max = 1e36, grid = 0.1', NUMBERS),
+    "decimal, wide": ('type = "decimal", min = 0, max = 1e35, grid = 0.1', NUMBERS),
     "double": ('type = "double"', NUMBERS),
     "double, grid": ('type = "double", min = -1, max = 1, grid = 0.5', NUMBERS),
     "date": ('type = "date"', MOMENTS),
@@ -129,16 +129,16 @@ class World:
     tables: list[Written] = field(default_factory=list)
 
 
-def make_world(chance: random.Random, folder: Path) -> World:
-    """Write a random policy with one to three tables and a dozen rows each."""
+def make_world(chance: random.Random, folder: Path, cell: tuple[str, str] | None = None) -> World:
+    """Write a random policy with one to three tables and a dozen rows each, or with one column of a kind and a side."""
     world = World(folder / "sfumato.toml", chance.choice(FILES))
-    names = chance.sample(TABLES, chance.randint(1, 3))
+    names = chance.sample(TABLES, 1 if cell else chance.randint(1, 3))
     parts, stored = [], {}
     for number, name in enumerate(names):
-        public = chance.random() < 0.4 and (number > 0 or len(names) == 1)
+        public = chance.random() < 0.4 and (number > 0 or len(names) == 1) if cell is None else cell[1] == "public"
         table = Written(name, public, {})
-        for column in chance.sample(NAMES, chance.randint(1, 4)):
-            table.columns[column] = chance.choice(list(DECLARED))
+        for column in chance.sample(NAMES, 1 if cell else chance.randint(1, 4)):
+            table.columns[column] = chance.choice(list(DECLARED)) if cell is None else cell[0]
         if not public:
             table.unit = "who"
         rows = [_row(chance, table) for _ in range(chance.choice((0, 1, 12)))]

@@ -91,6 +91,7 @@ class Asker(Relations):
                     ]
                 )
             )
+        self.above(asked, shown, group)
         result = f"SELECT {', '.join(shown)} FROM {text}"
         extra = self.make(scope, "atom") if together and self.chance(0.5) else ""
         where = self.where(scope, 0.5)
@@ -99,11 +100,19 @@ class Asker(Relations):
         result += where + group
         if self.chance(0.12):
             result += f" HAVING {asked[-1]} > {r.choice(['3', '-1', '0.5'])}"
+        result += self.chosen(asked, group)
         if self.chance(0.15):
             result += f" ORDER BY {r.choice([asked[0], '1'])} {r.choice(['', 'DESC', 'ASC NULLS FIRST'])}"
         if self.chance(0.1):
             result += f" LIMIT {r.choice([1, 5])} OFFSET {r.choice([0, 2])}"
         return result
+
+    def above(self, asked: list[str], shown: list[str], group: str) -> None:
+        """More columns of what is released: none here, and no draws."""
+
+    def chosen(self, asked: list[str], group: str) -> str:
+        """A choice among groups by windows: none here, and no draws."""
+        return ""
 
     def question(self) -> str:
         """A whole question: WITH, one release or several, and what is done with them."""

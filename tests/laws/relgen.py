@@ -46,11 +46,13 @@ class Scope:
 class Relations:
     """Random relations over a world: what stands in FROM, and sub-queries in expressions."""
 
+    kind_of_words: type[Words] = Words
+
     def __init__(self, r: random.Random, world: World) -> None:
         self.r, self.policy = r, world.policy
         unit = next(t for t in self.policy.tables.values() if isinstance(t.unit, str))
         self.text_unit = unit.columns[str(unit.unit)].type == "text"
-        self.words = Words(r, "", self.text_unit)
+        self.words = self.kind_of_words(r, "", self.text_unit)
         self.private = [name for name, table in self.policy.tables.items() if not table.public]
         self.public = [name for name, table in self.policy.tables.items() if table.public]
         self.count, self.is_plain = 0, r.random() < 0.6
@@ -243,7 +245,8 @@ class Relations:
             mine, theirs = self.r.choice(scope.columns[letter]), inner.columns[letter][0]
             if self.chance(0.5):
                 where = f" WHERE {self.make(inner, 'truth', 1)}" if self.chance(0.4) else ""
-                return f"{mine} {no}IN (SELECT {theirs} FROM {text}{where})"
+                compared = f"{mine} {self.quantifier()}" if letter != "b" and self.chance(0.3) else f"{mine} {no}IN"
+                return f"{compared} (SELECT {theirs} FROM {text}{where})"
             return f"{no}EXISTS (SELECT 1 FROM {text} WHERE {mine} {self.r.choice(['=', '<', '>'])} {theirs})"
         if not inner.units or not scope.units:
             return self.make(scope, "truth", 1)
@@ -255,8 +258,23 @@ class Relations:
             if shared and self.chance(0.5)
             else ""
         )
+        if self.chance(0.3) and any(letter != "b" for letter in shared):
+            return self.own_values(scope, inner, [letter for letter in shared if letter != "b"], text, mine)
         more += f" AND {where}" if self.chance(0.3) else ""
         return f"{no}EXISTS (SELECT {self.r.choice(['1', '*', inner.units[0]])} FROM {text} WHERE {inner.units[0]} = {mine}{more})"
+
+    def own_values(self, scope: Scope, inner: Scope, letters: list[str], text: str, mine: str) -> str:
+        """A value compared with all of the same person's, with any, or with both of a pair."""
+        letter, no = self.r.choice(letters), self.r.choice(["", "NOT "])
+        left, right, unit = self.r.choice(scope.columns[letter]), inner.columns[letter][0], inner.units[0]
+        if self.chance(0.35):
+            return f"({mine}, {left}) IN (SELECT {unit}, {right} FROM {text})"
+        more = f" AND {self.make(inner, 'truth', 1)}" if self.chance(0.3) else ""
+        return f"{no}{left} {self.quantifier()} (SELECT {right} FROM {text} WHERE {unit} = {mine}{more})"
+
+    def quantifier(self) -> str:
+        """A comparison with all rows of a sub-query, or with any."""
+        return f"{self.r.choice(['=', '<>', '<', '<=', '>', '>='])} {self.r.choice(['ALL', 'ANY'])}"
 
     def condition(self, scope: Scope, depth: int = 2) -> str:
         test = (

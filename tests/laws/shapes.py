@@ -104,6 +104,8 @@ PRIVATE = {
     "own value": "(SELECT u, (SELECT COUNT(*) FROM v WHERE v.u = p.u) AS i, s, m, o FROM p) AS q",
     "except": "(SELECT u, i, s, m, o FROM p WHERE u IN (SELECT u FROM p EXCEPT SELECT u FROM v WHERE i = 0)) AS q",
     "with": "pv",
+    "everybody": "(SELECT p.u, p.i, p.s, p.m, p.o FROM p JOIN (SELECT u FROM p UNION SELECT u FROM v) AS t ON p.u = t.u JOIN (SELECT u FROM v UNION SELECT u FROM p) AS w ON w.u = p.u) AS q",
+    "persons of either": "(SELECT v.u, v.i, v.s, v.m, v.o FROM v JOIN (SELECT DISTINCT u FROM p FULL JOIN v USING (u)) AS t ON t.u = v.u) AS q",
 }
 ASKED = {
     "count": "COUNT(*)",

@@ -7,8 +7,8 @@ from fractions import Fraction
 
 import pytest
 
+from sfumato.algebra.interval_values import part_of, read
 from sfumato.errors import QueryError
-from sfumato.sql.interval_values import part_of, read
 from sfumato.sql.query_binding import bind
 from sfumato.sql.read.parser import parse
 from tests import tableless

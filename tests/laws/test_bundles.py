@@ -7,10 +7,10 @@ from fractions import Fraction
 
 import pytest
 
+from sfumato.algebra.column_facts import facts_of
+from sfumato.algebra.functions import common_grid
 from sfumato.engines.duckdb.expressions import literal, steps
 from sfumato.policy import from_dict
-from sfumato.sql.column_facts import facts_of
-from sfumato.sql.functions import common_grid
 from sfumato.sql.query_binding import bind
 from sfumato.sql.read.parser import parse
 from sfumato.sql.release.plan import plan

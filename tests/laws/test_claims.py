@@ -162,4 +162,4 @@ def test_faults_that_neighbours_catch_are_refused_or_cannot_be_seen_in_a_job() -
 def test_every_fault_that_neighbours_catch_is_refused_or_cannot_be_seen_in_a_job() -> None:
     refused = caught(list(BY_NEIGHBOURS))
     assert refused["refused"] > 30
-    assert refused["cut"] == 4  # keys that are free, or paid for twice, are charged for
+    assert refused["releases"] == 4  # keys that are free, or paid for twice, are charged for

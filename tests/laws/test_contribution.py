@@ -12,10 +12,10 @@ from typing import Any
 
 import pytest
 
+from sfumato.algebra.contribution import contribution
+from sfumato.algebra.domains import Domains
 from sfumato.engines.reference import NotInReference, Reference, value_of
 from sfumato.errors import QueryError
-from sfumato.sql.contribution import contribution
-from sfumato.sql.domains import Domains
 from sfumato.sql.release import claims
 from sfumato.types import Adjacency
 from tests.end_to_end.test_golden_sql import ASKED, planned
@@ -221,3 +221,17 @@ def test_different_values_of_an_expression_are_accepted_under_a_norm(adjacency: 
         plan = directed.planned(f"SELECT s, COUNT(DISTINCT {values}) FROM v GROUP BY s", policy, noise="gaussian")
         compared(plan, policy.privacy.adjacency, found)
     assert found == {"equal": 6}
+
+
+@pytest.mark.parametrize("adjacency", ["add-remove", "replace"])
+def test_different_values_that_are_clamped_are_no_more_than_before(adjacency: str) -> None:
+    """SUM(DISTINCT x) clamps x: the checker counts what CASE can give through the clamp, as the planner does."""
+    columns = {"u": {"type": "text", "max_length": 6}, "i": directed.INT, "s": directed.LIST}
+    policy = directed.policies(
+        {"v": {"unit": "u", "rows_per_unit": 3, "columns": columns}}, adjacency, Fraction(1, 1000)
+    )
+    found = Counter[str]()
+    for values in ("CASE WHEN i > 3 THEN 1 ELSE 0 END", "CASE WHEN i > 3 THEN 5 WHEN i > 1 THEN -2 ELSE 0 END"):
+        plan = directed.planned(f"SELECT s, SUM(DISTINCT {values}) FROM v GROUP BY s", policy, noise="gaussian")
+        compared(plan, policy.privacy.adjacency, found)
+    assert sum(found.values()) == 2

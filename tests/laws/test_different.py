@@ -8,12 +8,12 @@ from itertools import product
 
 import pytest
 
+from sfumato.algebra.aggregates.distinct import most_values
+from sfumato.algebra.tree import columns_of
 from sfumato.engines.duckdb.expressions import expression
 from sfumato.gateway import protect
-from sfumato.sql.aggregates.distinct import most_values
 from sfumato.sql.query_binding import bind
 from sfumato.sql.read.parser import parse
-from sfumato.sql.tree import columns_of
 from sfumato.types import identifier
 from tests import tableless
 from tests.laws.asking import TODAY

@@ -20,23 +20,25 @@ import pyarrow as pa
 import pytest
 from pyarrow import parquet
 
+from sfumato.algebra.functions import FUNCTIONS
+from sfumato.algebra.tree import Facts
 from sfumato.engines.duckdb import expressions as of_duckdb
+from sfumato.engines.remote.engine import CompiledJob
 from sfumato.engines.spark import expressions as of_spark
 from sfumato.engines.spark.engine import ARROW, sent
-from sfumato.engines.spark.jobs import SparkJob, compile_job
+from sfumato.engines.spark.jobs import compile_job
 from sfumato.engines.spark.session import SparkServer
 from sfumato.engines.spark.spelling import type_of
 from sfumato.errors import QueryError
-from sfumato.sql.functions import FUNCTIONS
-from sfumato.sql.tree import Facts
 from tests.laws import test_engines as suite
 from tests.laws import test_functions as functions
 from tests.laws.engines import everywhere
 from tests.laws.neighbours import Broken
 from tests.laws.shapes import ASKED, MET, POSITIONS, PRIVATE, askings, meetings
 from tests.laws.test_twins import REFUSED
+from tests.needed import needed
 
-pytest.importorskip("pyspark")
+needed("pyspark")
 SPARK = ("duckdb", "spark")
 
 
@@ -169,13 +171,13 @@ def test_faults_of_the_compiler_are_caught(fault: str, tmp_path: Path) -> None:
         here.compare(text, None, None, random.Random(0))
         engine: Any = here.engines["spark"]
 
-        def faulty(job: Any) -> SparkJob:
+        def faulty(job: Any) -> CompiledJob[Any]:
             right = compile_job(job, engine.tables)
             assert any(old in statement.text for statement in right.statements()), right.sums
             broken = [
                 None if s is None else replace(s, text=s.text.replace(old, new)) for s in (right.sums, right.people)
             ]
-            return SparkJob(broken[0], broken[1], right.extras)
+            return CompiledJob(broken[0], broken[1], right.extras)
 
         engine.compiled = faulty
         with pytest.raises(Broken):

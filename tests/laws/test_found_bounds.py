@@ -12,13 +12,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from sfumato.algebra.unit_histogram import Histogram, histogram
 from sfumato.engines.duckdb.unit_reports import histogram_sql
 from sfumato.errors import QueryError
 from sfumato.gateway.clipping import Persons, choose, middle
 from sfumato.policy import Table
 from sfumato.policy.columns import NUMBERS
 from sfumato.policy.unknown import MOST_STEPS, steps_of
-from sfumato.sql.release.unit_histogram import Histogram, histogram
 from sfumato.types import Adjacency
 from tests.laws.neighbours import Bench
 from tests.laws.worldgen import world

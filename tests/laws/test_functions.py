@@ -18,15 +18,12 @@ from typing import Any
 import duckdb
 import pytest
 
-from sfumato.engines.duckdb.expressions import expression, literal
-from sfumato.errors import QueryError
-from sfumato.sql import interval_values as intervals
-from sfumato.sql import patterns
-from sfumato.sql.bind.constants import constant
-from sfumato.sql.functions import FUNCTIONS, call
-from sfumato.sql.functions.curves import away, bucket
-from sfumato.sql.functions.interval_ends import ENDS
-from sfumato.sql.tree import (
+from sfumato.algebra import interval_values as intervals
+from sfumato.algebra import patterns
+from sfumato.algebra.functions import FUNCTIONS, call
+from sfumato.algebra.functions.curves import away, bucket
+from sfumato.algebra.functions.interval_ends import ENDS
+from sfumato.algebra.tree import (
     BOOLEAN,
     DATE,
     DECIMAL,
@@ -41,6 +38,9 @@ from sfumato.sql.tree import (
     Node,
     Value,
 )
+from sfumato.engines.duckdb.expressions import expression, literal
+from sfumato.errors import QueryError
+from sfumato.sql.bind.constants import constant
 from sfumato.types import identifier, string
 
 ONE, CENT = Fraction(1), Fraction(1, 100)
@@ -300,6 +300,7 @@ ARGUMENTS: dict[str, _Arguments] = {
     "date_bin": lambda m: ([m.some(TIMES)], m.r.choice(BINS)),
     "make_date": lambda m: ([m.some(WHOLE), m.some(WHOLE, "place"), m.some(WHOLE, "place")], ""),
     "interval_text": lambda m: ([m.span()], ""),
+    "interval_of": lambda m: ([call("extract", (m.span(),), "epoch")], ""),
     "split_part": lambda m: (
         [m.text(), constant(m.r.choice(["a", "-", "aa", " "])), constant(m.r.choice([1, 2, -1, -3]))],
         "",
@@ -416,6 +417,24 @@ def test_a_divisor_that_vanishes_gives_null(engine: duckdb.DuckDBPyConnection) -
     """As a real number it is positive; as a double it is zero."""
     tiny = Column("tiny", COLUMNS["tiny"][0])
     check(engine, call("/", (constant(1), call("*", (tiny, tiny)))))
+
+
+@pytest.mark.parametrize("part", ["year", "month", "day"])
+def test_an_age_with_half_known_ends_keeps_its_bounds(part: str, engine: duckdb.DuckDBPyConnection) -> None:
+    """Of one of the times only the latest or the earliest moment is known, so that years are counted by their days."""
+    edge, w, t = (Column(name, COLUMNS[name][0]) for name in ("edge", "w", "t"))
+    for end in ("least", "greatest"):
+        check(engine, call("age_part", (edge, call(end, (w, t))), part))
+        check(engine, call("age_part", (call(end, (w, t)), edge), part))
+
+
+def test_a_product_without_bounds_may_be_missing(engine: duckdb.DuckDBPyConnection) -> None:
+    """It is NULL where it outgrows the engine, also when neither of its arguments is."""
+    big, f = Column("big", COLUMNS["big"][0]), Column("f", COLUMNS["f"][0])
+    without = call("coalesce", (call("trunc", (f,), "12"), constant(10**12)))
+    made = call("*", (without, big))
+    assert made.facts.nullable
+    check(engine, made)
 
 
 @pytest.mark.slow

@@ -13,14 +13,14 @@ import pytest
 from pyproj import Geod
 
 import sfumato
+from sfumato.algebra import geo_cells
+from sfumato.algebra.geo_cells import CellGrid, GridRefused, grid_over
+from sfumato.algebra.group_keys import groups
+from sfumato.algebra.tree import DECIMAL, DOUBLE, Call, Column, Constant, Facts
 from sfumato.engines import reference_functions
 from sfumato.engines.duckdb.expressions import expression
 from sfumato.errors import PolicyError, QueryError
-from sfumato.sql import geo_cells
 from sfumato.sql.bind.points import cell_of
-from sfumato.sql.geo_cells import CellGrid, GridRefused, grid_over
-from sfumato.sql.group_keys import groups
-from sfumato.sql.tree import DECIMAL, DOUBLE, Call, Column, Constant, Facts
 from tests.laws import directed, twins
 from tests.laws.mutants import planted
 from tests.laws.neighbours import Broken

@@ -15,8 +15,8 @@ from typing import Any
 
 import pytest
 
+from sfumato.algebra.contribution import Contribution, contribution
 from sfumato.engines.reference import NotInReference, Results
-from sfumato.sql.contribution import Contribution, contribution
 from sfumato.types import Adjacency
 from tests.laws.jobs import WORDS, hostile
 from tests.laws.shapes import BY, PRIVATE, asking

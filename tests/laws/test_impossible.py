@@ -11,11 +11,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import sfumato
+from sfumato.algebra.relations import Filter
 from sfumato.cli.clinic import write_clinic
 from sfumato.engines.duckdb.expressions import expression
 from sfumato.sql.query_binding import bind
 from sfumato.sql.read.parser import parse
-from sfumato.sql.relations import Filter
 from sfumato.sql.release import impossible, joint_sensitivity
 from sfumato.sql.release.impossible import nearest, nobody
 from sfumato.sql.release.plan import plan
@@ -51,6 +51,97 @@ def test_other_conditions_may_hold(one: str, other: str) -> None:
     """With other conditions among them less is found; what is called impossible still has no row."""
     called, count = passing(f"{one} AND {other}")
     assert not called or count == 0
+
+
+_WRITTEN = st.sampled_from(
+    ["n + 1 > {}", "2 * n - 1 <= {}", "{} > -n", "n * n = {}", "3 - n <> {}", "NOT n + 1 < {}", "n + m >= {}"]
+)
+_TEXTS = st.sampled_from(
+    ["k LIKE 'A'", "k LIKE 'a'", "k ILIKE 'A'", "k ILIKE 'q'", "lower(k) = 'A'", "lower(k) = 'a'", "upper(k) = 'A'",
+     "NOT lower(k) = 'A'", "k LIKE 'a_'", "NOT k LIKE 'a'", "lower(k) <> 'a'"]
+)  # fmt: skip
+
+
+@settings(max_examples=150, deadline=None)
+@given(conditions(st.one_of(atoms, _TEXTS, st.builds(str.format, _WRITTEN, st.integers(-12, 12)))))
+def test_other_forms_that_are_called_impossible_have_no_row(where: str) -> None:
+    """Sums and products of columns, patterns without wildcards, lower and upper of lists, with NOT, AND and OR."""
+    called, count = passing(where)
+    assert not called or count == 0
+
+
+@pytest.mark.parametrize(
+    ("where", "none"),
+    [
+        ("n + 1 > 300", True),
+        ("n + 1 > 2", False),
+        ("NOT n + 1 < 300", True),
+        ("n * 2 > 300 OR k = 'A'", True),
+        ("300 < n + n", True),
+        ("k LIKE 'A'", True),
+        ("k LIKE 'a%'", False),
+        ("k ILIKE 'A'", False),
+        ("lower(k) = 'A'", True),
+        ("upper(k) = 'A'", False),
+        ("upper(k) = 'A' AND k <> 'a'", True),
+        ("n / 1 > 300", False),  # only sums and products are looked into
+    ],
+)
+def test_other_forms_are_recognised(where: str, none: bool) -> None:
+    assert passing(where)[0] == none
+
+
+_CASES = [
+    ("COUNT(CASE WHEN k = 'A' THEN 1 END)", 0),
+    ("SUM(CASE WHEN k = 'A' THEN 1 ELSE 0 END)", 0),
+    ("SUM(CASE WHEN k = 'A' THEN n END)", 0),
+    ("SUM(CASE WHEN k = 'A' THEN n WHEN n > 9 THEN 2 ELSE 0 END)", 0),
+    ("COUNT(DISTINCT CASE WHEN n > 9 THEN k END)", 0),
+    ("AVG(CASE WHEN k = 'A' THEN n END)", None),
+    ("MAX(CASE WHEN k = 'A' THEN n END)", None),
+]
+_NO_CASES = [
+    "COUNT(CASE WHEN k = 'A' THEN 1 ELSE 0 END)",  # it counts every row
+    "AVG(CASE WHEN k = 'A' THEN 1 ELSE 0 END)",  # zero, or NULL where there is no row
+    "MAX(CASE WHEN k = 'A' THEN 1 ELSE 0 END)",
+    "SUM(CASE WHEN k = 'A' THEN 1 ELSE 2 END)",
+    "SUM(CASE WHEN k = 'a' THEN 1 ELSE 0 END)",
+    "SUM(CASE WHEN k = 'A' THEN 0 WHEN k = 'a' THEN n ELSE 0 END)",
+    "COUNT(CASE WHEN k IS NULL THEN 1 END)",
+    "COUNT(CASE WHEN NOT k = 'A' THEN 1 END)",
+]
+
+
+@pytest.mark.parametrize(("shown", "value"), _CASES)
+def test_a_case_that_nobody_fulfils_is_free(shown: str, value: int | None) -> None:
+    """What an aggregate is of no rows, whatever the rows are: NULL arguments are left out, zeros add nothing."""
+    question = bind(parse(f"SELECT {shown} FROM p"), POLICY, date(2024, 1, 1))
+    asked = plan(question, POLICY, Fraction(1), rows=tableless.tableless())
+    assert asked.event is None
+    ((_, aggregate, source),) = asked.cuts[0].sources
+    assert source.formula.value(aggregate, (), None) == value
+    exact = shown.replace("SUM(", "COALESCE(SUM(").replace("END)", "END), 0)") if "SUM" in shown else shown
+    (found,) = tableless.open_tableless().execute(f"SELECT {exact} FROM {DOMAIN}").fetchone()
+    assert found == value
+    assert any("no row can have" in text for _, text in asked.notes)
+
+
+@pytest.mark.parametrize("shown", _NO_CASES)
+def test_a_case_that_depends_on_rows_is_paid_for(shown: str) -> None:
+    question = bind(parse(f"SELECT {shown} FROM p"), POLICY, date(2024, 1, 1))
+    assert plan(question, POLICY, Fraction(1), rows=tableless.tableless()).event is not None
+
+
+@pytest.mark.parametrize(
+    ("having", "free"),
+    [("k = 'A'", True), ("COUNT(*) > 1 AND 'A' = k", True), ("k IN ('A', 'B')", True), ("k IN ('A', 'a')", False),
+     ("k <> 'A'", False), ("k = 'A' OR COUNT(*) > 1", False)],
+)  # fmt: skip
+@pytest.mark.parametrize("groups", ["k", "ROLLUP (k, n)"])
+def test_having_an_unlisted_key_is_free(having: str, free: bool, groups: str) -> None:
+    sql = f"SELECT k, COUNT(*) FROM p GROUP BY {groups} HAVING {having}"
+    asked = plan(bind(parse(sql), POLICY, date(2024, 1, 1)), POLICY, Fraction(1), rows=tableless.tableless())
+    assert (asked.event is None) == free
 
 
 def test_a_stretch_that_is_not_tried_would_be_caught(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -13,17 +13,17 @@ from typing import Any
 
 import pytest
 
+from sfumato.algebra.aggregates import AGGREGATES, JOINTS
+from sfumato.algebra.noise_sums import Draw, Linear, OneCell, Track, TrackSum, total
+from sfumato.algebra.noise_widths import Interval, NoiseTerm
+from sfumato.algebra.tree import DOUBLE, INTEGER, Aggregate, Call, Column, Constant, Facts, Node
 from sfumato.gateway.interval_sources import Laws, sums_of
+from sfumato.intervals import moments
+from sfumato.intervals.cell_intervals import Number, ends, told
+from sfumato.intervals.provenance import Leaf, Origin, PublicValue, ReleasedColumn, origin
+from sfumato.intervals.sum_intervals import interval, together
 from sfumato.mechanisms import Gaussian, Geometric
-from sfumato.sql.aggregates import AGGREGATES, JOINTS
-from sfumato.sql.intervals import moments
-from sfumato.sql.intervals.cell_intervals import Number, ends, told
-from sfumato.sql.intervals.provenance import Leaf, Origin, PublicValue, ReleasedColumn, origin
-from sfumato.sql.noise_sums import Draw, Linear, OneCell, Track, TrackSum, total
-from sfumato.sql.noise_widths import Interval, NoiseTerm
 from sfumato.sql.release.bundles import BundleSource
-from sfumato.sql.sum_intervals import interval, together
-from sfumato.sql.tree import DOUBLE, INTEGER, Aggregate, Call, Column, Constant, Facts, Node
 
 F = Fraction
 RUNS, SURE = 300, F(9, 10)

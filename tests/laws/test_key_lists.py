@@ -11,11 +11,11 @@ from typing import Any
 import duckdb
 import pytest
 
+from sfumato.algebra import group_keys
+from sfumato.algebra.relations import conditions
 from sfumato.engines.duckdb.expressions import expression
-from sfumato.sql import group_keys
 from sfumato.sql.query_binding import bind
 from sfumato.sql.read.parser import parse
-from sfumato.sql.relations import conditions
 from tests import tableless
 from tests.laws.asking import TODAY
 from tests.laws.directed import policies
@@ -33,6 +33,8 @@ KEYS = [
     "date_trunc('month', ts)", "date_trunc('week', ts)", "date_trunc('hour', ts)", "ts::date", "extract(hour from ts)",
     "extract(year from ts), extract(month from ts)", "date_trunc('day', ts), extract(dow from ts)", "to_char(ts, 'YYYY-MM')",
     "date_bin('6 hours', ts, TIMESTAMP '2001-01-01')", "floor(extract(epoch from ts) / 86400) * 86400",
+    "floor(extract(epoch from ts) / 300) * 300", "ceil(extract(epoch from ts) / 3600)", "7 - floor(extract(epoch from ts) / 7200)",
+    "round(extract(epoch from ts) / 900) * 900 + 1",
     "date_trunc('quarter', d)", "d, date_trunc('month', ts)", "floor(i / 10.0) * 10", "i, extract(minute from ts)",
     "(extract(dow from ts) + 1) * 7 - 3", "3 - extract(month from ts)", "-2 * extract(hour from ts)",
 ]  # fmt: skip
@@ -87,6 +89,9 @@ def test_conditions_shorten_lists() -> None:
     wanted = {
         "SELECT date_trunc('month', ts), COUNT(*) FROM t WHERE ts >= '2023-06-01' AND ts < '2023-08-01' GROUP BY 1": 2,
         "SELECT date_trunc('hour', ts), COUNT(*) FROM t WHERE ts >= '2023-06-01' AND ts < '2023-06-02' GROUP BY 1": 24,
+        "SELECT floor(extract(epoch from ts) / 300) * 300, COUNT(*) FROM t WHERE ts BETWEEN '2023-06-01T00:00:00Z' AND '2023-06-01T03:00:00Z' GROUP BY 1": 37,
+        "SELECT floor(extract(epoch from ts) / 300) * 300, COUNT(*) FROM t WHERE ts >= '2023-06-01 00:00' AND ts < '2023-06-01 03:00' GROUP BY 1": 36,
+        "SELECT extract(epoch from ts)::bigint, COUNT(*) FROM t WHERE ts >= '2023-06-01 00:00' AND ts < '2023-06-01 00:01' GROUP BY 1": 61,
         "SELECT ts::date, COUNT(*) FROM t WHERE ts BETWEEN '2023-06-01' AND '2023-06-03 12:00' GROUP BY 1": 3,
         "SELECT date_trunc('month', d), COUNT(*) FROM (SELECT DISTINCT u, d FROM t) q GROUP BY 1": 15,
         "SELECT m, COUNT(*) FROM (SELECT DISTINCT u, date_trunc('month', d) AS m FROM t) q GROUP BY 1": 15,

@@ -6,7 +6,7 @@ from functools import cache
 
 import pytest
 
-from sfumato.ledger.steps import NEXT, Heard, Step, Tell
+from sfumato.ledger.steps import NEXT, Step, StepReply, StepResult
 from tests.laws.ledger_model import Rules, explore
 
 SCENES = {
@@ -35,42 +35,43 @@ def test_all_lines_are_walked():
     not_walked = set(NEXT) - walked
     # A server does not say of work and commits that it is another one: its lock said so. A disk has no lock.
     assert not_walked == {
-        (Step.WORK, Heard.BUSY), (Step.WORK, Heard.OLDER), (Step.COMMIT, Heard.BUSY), (Step.COMMIT, Heard.OLDER),
-        (Step.NOTE, Heard.BUSY), (Step.NOTE, Heard.LOST), (Step.NOTE, Heard.OLDER),
+        (Step.WORK, StepResult.BUSY), (Step.WORK, StepResult.OLDER),
+        (Step.COMMIT, StepResult.BUSY), (Step.COMMIT, StepResult.OLDER),
+        (Step.NOTE, StepResult.BUSY), (Step.NOTE, StepResult.LOST), (Step.NOTE, StepResult.OLDER),
     }  # fmt: skip
 
 
 WRONG = {
-    (Step.BEGIN, Heard.DONE): Step.COMMIT,
-    (Step.BEGIN, Heard.BUSY): Tell.RESULTS,
-    (Step.BEGIN, Heard.LOST): Tell.RESULTS,
-    (Step.BEGIN, Heard.OLDER): Step.WORK,
-    (Step.BEGIN, Heard.WRONG): Tell.RESULTS,
-    (Step.WORK, Heard.DONE): Tell.RESULTS,
-    (Step.WORK, Heard.LOST): Tell.RESULTS,
-    (Step.WORK, Heard.WRONG): Tell.RESULTS,
-    (Step.COMMIT, Heard.DONE): Tell.NOTHING,
-    (Step.COMMIT, Heard.LOST): Tell.NOTHING,
-    (Step.COMMIT, Heard.WRONG): Step.NOTE,
-    (Step.LOOK, Heard.DONE): Tell.NOTHING,
-    (Step.LOOK, Heard.ABSENT): Step.NOTE,
-    (Step.LOOK, Heard.BUSY): Tell.NOTHING,
-    (Step.LOOK, Heard.LOST): Tell.NOTHING,
-    (Step.LOOK, Heard.OLDER): Step.NOTE,
-    (Step.LOOK, Heard.WRONG): Tell.NOTHING,
-    (Step.NOTE, Heard.DONE): Tell.NOTHING,
-    (Step.NOTE, Heard.WRONG): Tell.RESULTS,
+    (Step.BEGIN, StepResult.DONE): Step.COMMIT,
+    (Step.BEGIN, StepResult.BUSY): StepReply.RESULTS,
+    (Step.BEGIN, StepResult.LOST): StepReply.RESULTS,
+    (Step.BEGIN, StepResult.OLDER): Step.WORK,
+    (Step.BEGIN, StepResult.WRONG): StepReply.RESULTS,
+    (Step.WORK, StepResult.DONE): StepReply.RESULTS,
+    (Step.WORK, StepResult.LOST): StepReply.RESULTS,
+    (Step.WORK, StepResult.WRONG): StepReply.RESULTS,
+    (Step.COMMIT, StepResult.DONE): StepReply.NOTHING,
+    (Step.COMMIT, StepResult.LOST): StepReply.NOTHING,
+    (Step.COMMIT, StepResult.WRONG): Step.NOTE,
+    (Step.LOOK, StepResult.DONE): StepReply.NOTHING,
+    (Step.LOOK, StepResult.ABSENT): Step.NOTE,
+    (Step.LOOK, StepResult.BUSY): StepReply.NOTHING,
+    (Step.LOOK, StepResult.LOST): StepReply.NOTHING,
+    (Step.LOOK, StepResult.OLDER): Step.NOTE,
+    (Step.LOOK, StepResult.WRONG): StepReply.NOTHING,
+    (Step.NOTE, StepResult.DONE): StepReply.NOTHING,
+    (Step.NOTE, StepResult.WRONG): StepReply.RESULTS,
 }
 """For each line that is walked, one way to get it wrong."""
 
 MORE = [
-    ((Step.COMMIT, Heard.LOST), Tell.RESULTS),
-    ((Step.COMMIT, Heard.LOST), Step.NOTE),
-    ((Step.COMMIT, Heard.DONE), Tell.RESULTS),  # nothing is noted: a killed gateway takes an older ledger
-    ((Step.LOOK, Heard.DONE), Tell.RESULTS),
-    ((Step.LOOK, Heard.LOST), Tell.RESULTS),
-    ((Step.LOOK, Heard.BUSY), Tell.RESULTS),
-    ((Step.BEGIN, Heard.OLDER), Tell.RESULTS),
+    ((Step.COMMIT, StepResult.LOST), StepReply.RESULTS),
+    ((Step.COMMIT, StepResult.LOST), Step.NOTE),
+    ((Step.COMMIT, StepResult.DONE), StepReply.RESULTS),  # nothing is noted: a killed gateway takes an older ledger
+    ((Step.LOOK, StepResult.DONE), StepReply.RESULTS),
+    ((Step.LOOK, StepResult.LOST), StepReply.RESULTS),
+    ((Step.LOOK, StepResult.BUSY), StepReply.RESULTS),
+    ((Step.BEGIN, StepResult.OLDER), StepReply.RESULTS),
 ]
 
 

@@ -9,12 +9,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from sfumato.algebra.aggregates import AGGREGATES
+from sfumato.algebra.relations import Filter
 from sfumato.engines.duckdb.expressions import expression
 from sfumato.policy import from_dict
-from sfumato.sql.aggregates import AGGREGATES
 from sfumato.sql.query_binding import bind
 from sfumato.sql.read.parser import parse
-from sfumato.sql.relations import Filter
 from sfumato.sql.release import joint_sensitivity as rows
 from sfumato.sql.release.joint_sensitivity import TRUE
 from sfumato.types import identifier

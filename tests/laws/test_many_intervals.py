@@ -13,14 +13,14 @@ import pandas as pd
 import pytest
 
 import sfumato
+from sfumato.algebra.exact_numbers import ExactNumbers
+from sfumato.algebra.noise_sums import ONE, Draw, Linear, OneCell, weighed
+from sfumato.algebra.noise_widths import NoiseTerm, widths
 from sfumato.gateway.interval_sources import DrawnNumbers
-from sfumato.sql import ratio_ends
-from sfumato.sql.exact_numbers import ExactNumbers
-from sfumato.sql.intervals.cell_intervals import ends, told
-from sfumato.sql.intervals.column_intervals import intervals_of_column
-from sfumato.sql.noise_sums import ONE, Draw, Linear, OneCell, weighed
-from sfumato.sql.noise_widths import NoiseTerm, widths
-from sfumato.sql.sum_intervals import ColumnEnds, RatioQuestion, answered
+from sfumato.intervals import ratio_ends
+from sfumato.intervals.cell_intervals import ends, told
+from sfumato.intervals.column_intervals import intervals_of_column
+from sfumato.intervals.sum_intervals import ColumnEnds, RatioQuestion, answered
 from tests.plain_intervals import plain_interval, plain_width
 
 F = Fraction

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from fractions import Fraction
 from typing import Any
@@ -159,6 +160,29 @@ def test_prefix_intervals_cover(price: dict[str, Any]) -> None:
         less = int((found[:, end - 1] <= int(0.9 * high) - 1).sum())
         assert stats.binomtest(less, runs, 0.9, alternative="greater").pvalue > 1e-9
         assert high <= law.interval("0.9")[1]
+
+
+@pytest.mark.parametrize("length", [1, 5, 31, 102, 365])
+@pytest.mark.parametrize("epsilon", [F(1, 5), F(1)])
+def test_intervals_of_trees_are_those_of_the_exact_law(length: int, epsilon: Fraction) -> None:
+    """No draws: which nodes a total takes is read off by noise in one node at a time, and their law is convolved."""
+    law = PrefixSums(1, length, epsilon=epsilon)
+    ends = np.cumsum([0, *law.tree.counts])
+    one_node = np.eye(ends[-1], dtype=np.int64)
+    taken = law.tree.totals([one_node[:, a:b] for a, b in itertools.pairwise(ends)])
+    assert set(np.unique(taken)) <= {-1, 0, 1}
+    nodes = np.abs(taken).sum(axis=0)
+    reach = math.ceil(30 * law.scale)
+    ratio = math.exp(-1 / law.scale)
+    single = (1 - ratio) / (1 + ratio) * ratio ** np.abs(np.arange(-reach, reach + 1))
+    mass = np.ones(1)
+    for count in range(1, int(nodes.max()) + 1):
+        mass = np.convolve(mass, single)
+        middle = len(mass) // 2
+        for end in np.flatnonzero(nodes == count)[:1] + 1:
+            half = law.interval(F(95, 100), int(end))[1]
+            assert mass[middle - half : middle + half + 1].sum() >= 0.95 - 1e-9
+            assert mass[middle - half + 1 : middle + half].sum() < 0.95 + 1e-5  # and no narrower one would do
 
 
 def test_rare_misses_are_covered_by_the_tail_bound() -> None:

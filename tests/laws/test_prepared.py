@@ -13,13 +13,13 @@ from typing import Any
 import duckdb
 import pytest
 
+from sfumato.algebra.job import FINE
 from sfumato.engines.duckdb import prepared_tables, relations
 from sfumato.engines.duckdb.prepared_file import look
 from sfumato.errors import EngineError
 from sfumato.gateway import open_policy
 from sfumato.owner.preparation import prepare
 from sfumato.policy import load
-from sfumato.sql.job import FINE
 from sfumato.types import identifier
 from tests.compiled import plain
 from tests.laws.test_fast import Home, fast_on, found, run_on, same_numbers, text_on

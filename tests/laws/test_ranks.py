@@ -80,7 +80,7 @@ def test_an_answer_says_what_it_is_worth(tmp_path: Path) -> None:
         assert held.rows[0][0] == -1
         mode = clinic.sql("SELECT MODE() WITHIN GROUP (ORDER BY age), COUNT(*) FROM patient WHERE age = 7", "0.01")
         assert mode.rows[0][0] is None  # it has no interval, but a count beside it
-        assert any("the upper end of the count" in note for _, note in mode.notes)
+        assert any("the upper end of its count" in note for _, note in mode.notes)
 
 
 def test_what_cannot_be_told_has_the_whole_range(tmp_path: Path) -> None:
@@ -113,8 +113,8 @@ def test_the_preview_says_from_which_epsilon_on_a_choice_says_something(tmp_path
         assert told[F(1, 8)] <= 2
         assert told[F(2)] >= 4
         note = clinic.explain(sql, epsilon="0.01").columns[0].note
-        assert "it says something from about epsilon" in note
-        assert "of 1,000 rows" in note
+        assert "informative from about epsilon" in note
+        assert "for 1,000 rows" in note
 
 
 def test_what_may_be_anything_is_not_told_as_a_number(tmp_path: Path) -> None:
@@ -131,8 +131,8 @@ def test_what_may_be_anything_is_not_told_as_a_number(tmp_path: Path) -> None:
         assert answer.intervals()[0][1] == (-6_000_000, 6_000_000)
         assert answer.intervals()[0][2] == (-12_000_000, 12_000_000)
         assert answer.to_dict()["unknown"] == [[0, i] for i in range(6)]
-        assert "unknown: noise rules out nothing" in repr(answer)
-        assert "unknown: noise rules out nothing" in answer._repr_html_()
+        assert "unknown: the noise is too large" in repr(answer)
+        assert "unknown: the noise is too large" in answer._repr_html_()
         many = clinic.sql(f"SELECT {items} FROM patient", epsilon=1)
         assert not any(many.untold()[0][1:])
         assert "unknown" not in repr(clinic.sql("SELECT COUNT(*), AVG(age) FROM patient", epsilon=1))

@@ -17,16 +17,16 @@ import pytest
 from tools import make_reference
 
 import sfumato
+from sfumato.algebra.aggregates import AGGREGATES, AggregateKind, over_public
+from sfumato.algebra.aggregates.base import Bundle, Formula, bounded_number, filtered, first, first_draw, from_zero
+from sfumato.algebra.functions import FUNCTIONS, Mismatch, ScalarFunction, call
+from sfumato.algebra.functions.interval_ends import ENDS
+from sfumato.algebra.tree import NUMBERS, Aggregate, Call, Facts, Node
 from sfumato.engines.duckdb.expressions import expression as in_duckdb
 from sfumato.engines.postgres.expressions import expression as in_postgres
 from sfumato.engines.reference_functions import strict
 from sfumato.errors import PlanError, QueryError
 from sfumato.gateway import Gateway
-from sfumato.sql.aggregates import AGGREGATES, AggregateKind, over_public
-from sfumato.sql.aggregates.base import Bundle, Formula, bounded_number, filtered, first, first_draw, from_zero
-from sfumato.sql.functions import FUNCTIONS, Mismatch, ScalarFunction, call
-from sfumato.sql.functions.interval_ends import ENDS
-from sfumato.sql.tree import NUMBERS, Aggregate, Call, Facts, Node
 from tests.laws.twins import Asked, Here, Twins, check, policy, row
 
 

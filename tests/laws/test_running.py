@@ -19,8 +19,8 @@ from scipy import stats
 import sfumato
 from sfumato.gateway import Gateway
 from sfumato.gateway import run_and_sample as drawing
+from sfumato.intervals.prefix_sums import Running, WindowReading
 from sfumato.mechanisms import PrefixSums
-from sfumato.sql.prefix_sums import Running, WindowReading
 from tests.laws import neighbours
 from tests.laws.directed import DAYS, EXAMPLES, INT, LIST, example, planned, policy
 from tests.plans import plan_of
@@ -323,6 +323,25 @@ def test_intervals_of_running_totals_cover(text: str, noise: str, exact: dict[st
     for row in places:
         assert stats.binomtest(hits[row], runs, 0.8, alternative="less").pvalue > 1e-11
         assert stats.binomtest(narrow[row], runs, 0.8, alternative="greater").pvalue > 1e-11
+
+
+@pytest.mark.parametrize("noise", ["geometric", "gaussian"])
+@pytest.mark.parametrize("name", ["as it is", "falling", "NULL first", "persons", "without NULL"])
+def test_each_row_has_the_interval_of_its_own_total(name: str, noise: str, fresh: Gateway) -> None:
+    """With the law's own coverage (laws::intervals_of_trees_are_those_of_the_exact_law) nothing is left to chance."""
+    answer = fresh.sql(SO[name], 1, noise=noise)
+    assert answer.plan is not None
+    (part,) = answer.plan.cuts[0].parts
+    (bundle,) = part.bundles
+    assert bundle.running is not None
+    rows = {row[:-1]: ends[-1] for row, ends in zip(answer.rows, answer.intervals(), strict=True)}
+    (track,) = bundle.running.reading.tracks(part.groups)
+    mechanism, half = bundle.running.law(len(track)), F(0)
+    for end, place in enumerate(track, 1):
+        low, high = rows[part.groups[place]]  # type: ignore[misc]
+        half = mechanism.interval(F(95, 100), end)[1] * bundle.unit
+        assert 2 * half <= high - low <= 2 * half + 2  # ends are rounded outward
+    assert half > 5
 
 
 def test_the_preview_knows_the_widest_total(fresh: Gateway) -> None:

@@ -19,16 +19,17 @@ import pyarrow as pa
 import pytest
 from pyarrow import parquet
 
+from sfumato.algebra.column_facts import facts_of
+from sfumato.algebra.tree import Facts
 from sfumato.engines.duckdb import scans as of_duckdb
 from sfumato.engines.spark import scans as of_spark
 from sfumato.engines.spark.session import SparkServer
 from sfumato.engines.spark.spelling import absolute, negative, quotient, text, type_of, whole
 from sfumato.engines.spark.tables import open_table
 from sfumato.policy import PolicyColumn
-from sfumato.sql.column_facts import facts_of
-from sfumato.sql.tree import Facts
+from tests.needed import needed
 
-pytest.importorskip("pyspark")
+needed("pyspark")
 MOMENTS = [
     None if one is None else datetime.fromisoformat(one)
     for one in ("0001-01-01", "9999-12-31T23:59:59", "2024-03-10T02:30", None, "1582-10-10T01:00")

@@ -73,7 +73,19 @@ def test_selection_needs_as_many_people_as_known() -> None:
         law = KeySelection(1, "1e-6", keys)
         assert law.mass(people) >= F(1, 2)
         assert law.mass(people - 1) < F(1, 2)
+        assert law.half == people
     assert KeySelection(1, "1e-6", 5, "replace").per_key == KeySelection(1, "1e-6", 10).per_key
+
+
+@settings(max_examples=30, deadline=None)
+@given(laws.filter(lambda law: law.delta < F(1, 2)))
+def test_a_group_of_half_is_usually_shown(law: KeySelection) -> None:
+    """The number that a preview names: above even odds there, and not with one person less."""
+    assert law.mass(law.half) > F(1, 2)
+    assert law.mass(law.half - 1) < F(1, 2)
+    gaussian = GaussianKeySelection(law.epsilon, law.delta, law.keys_per_unit, law.adjacency)
+    assert gaussian.mass(gaussian.half) > F(1, 2)
+    assert gaussian.mass(gaussian.half - 1) < F(1, 2)
 
 
 @settings(max_examples=20, deadline=None)

@@ -12,21 +12,21 @@ from typing import Any
 import duckdb
 import pytest
 
+from sfumato.algebra import interval_values as intervals
+from sfumato.algebra import pattern_meaning as meaning
+from sfumato.algebra import patterns
+from sfumato.algebra.calendar_units import CLOCK, UNITS, days, first_day, first_moment, units_between
+from sfumato.algebra.functions import call
+from sfumato.algebra.key_ranges import FINER, grain
+from sfumato.algebra.tree import DATE, DECIMAL, INTEGER, INTERVAL, TIMESTAMP, Call, Column, Constant, Facts, Node
 from sfumato.engines.duckdb.expressions import expression, literal
 from sfumato.engines.reference_functions import NotInReference, apply
 from sfumato.engines.reference_texts import ASCII_TEXTS, TEXTS, compiled
 from sfumato.engines.reference_times import TIMES
 from sfumato.errors import QueryError
-from sfumato.sql import interval_values as intervals
-from sfumato.sql import pattern_meaning as meaning
-from sfumato.sql import patterns
 from sfumato.sql.bind.constants import constant
-from sfumato.sql.calendar_units import CLOCK, UNITS, days, first_day, first_moment, units_between
-from sfumato.sql.functions import call
-from sfumato.sql.key_ranges import FINER, grain
 from sfumato.sql.read.arrays import written_array
 from sfumato.sql.read.moments import read_date, read_timestamp
-from sfumato.sql.tree import DATE, DECIMAL, INTEGER, INTERVAL, TIMESTAMP, Call, Column, Constant, Facts, Node
 from tests.laws.test_functions import ARGUMENTS, BINS, COLUMNS, TO_CHAR, Maker
 
 NEW = [*TIMES, *TEXTS, *ASCII_TEXTS, "concat_ws", "-"]
@@ -225,6 +225,12 @@ def test_both_cases_of_a_pattern() -> None:
         ("1 June 2024", "2024-06-01 00:00:00"),
         ("06/01/2024", "2024-06-01 00:00:00"),
         ("2024-06-01 24:00:00", "2024-06-02 00:00:00"),
+        ("1 Jun 2023 03:04 PM", "2023-06-01 15:04:00"),
+        ("2023-06-01 12:30:15 am", "2023-06-01 00:30:15"),
+        ("2023-152", "2023-06-01 00:00:00"),
+        ("2023-367", None),
+        ("2023-000", None),
+        ("2023-06-01 13:30 PM", None),
         ("2024-02-30", None),
         ("2024-06-01 25:00", None),
         ("tomorrow", None),

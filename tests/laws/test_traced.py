@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Iterable
 from fractions import Fraction
 
 import pytest
@@ -30,13 +31,16 @@ def answered(asked: asking.Case) -> Answer | None:
 
 
 def _possible(asked: Plan, draws: Draws) -> Draws:
-    """Sums that cannot be negative are not: otherwise means would be held to their bounds before they are used."""
+    """Sums that cannot be negative are not: otherwise means would be held to their bounds before they are used.
+
+    A number that was chosen among candidates is no sum and stays one of them.
+    """
     return tuple(
         tuple(
             ReleasedSet(
                 found.keys,
                 tuple(
-                    tuple(tuple(map(abs, group)) for group in cells) if r.bundle.nonnegative else cells
+                    tuple(tuple(map(abs, group)) for group in cells) if r.bundle.nonnegative and not r.extra else cells
                     for r, cells in zip(part.bundles, found.cells, strict=True)
                 ),
             )
@@ -48,7 +52,7 @@ def _possible(asked: Plan, draws: Draws) -> Draws:
 
 def told(seed: int) -> tuple[int, int]:
     """How many numbers of a question have an interval, and how many of these have a width; all hold what is shown."""
-    asked = asking.case(seed)
+    asked = asking.case(seed, wide=False)
     answer = answered(asked)
     if answer is None:
         return 0, 0
@@ -64,14 +68,17 @@ def told(seed: int) -> tuple[int, int]:
     return found, wide
 
 
-def total(seeds: range) -> tuple[int, int]:
+def total(seeds: Iterable[int]) -> tuple[int, int]:
     made = [told(seed) for seed in seeds]
     return sum(found for found, _ in made), sum(wide for _, wide in made)
 
 
 def test_what_is_traced_is_what_is_shown() -> None:
-    """Without noise an interval is a point, and it is the number that is shown."""
-    found, wide = total(range(40))
+    """Without noise an interval is a point, and it is the number that is shown.
+
+    Seeds 7 and 1624 have counts among doubles (UNION with AVG): rounded and clamped as counts are elsewhere.
+    """
+    found, wide = total([*range(40), 1624])
     assert found > 500
     assert wide < found / 20
 

@@ -61,8 +61,6 @@ REFUSED = {
     " AS t WHERE c = 'A'",
     "trap V10, any": "SELECT COUNT(*) FROM (SELECT patient_ssn, ANY_VALUE(city) AS c FROM visit GROUP BY patient_ssn)"
     " AS t WHERE c = 'A'",
-    "trap V10, ties": "SELECT SUM(cost) FROM (SELECT patient_ssn, cost, ROW_NUMBER() OVER (PARTITION BY patient_ssn "
-    "ORDER BY city) AS r FROM visit) AS t WHERE r = 1",
     "trap V11": "SELECT COUNT(*) FROM (SELECT patient_ssn % 2 AS h, SUM(cost) AS s FROM visit GROUP BY patient_ssn % 2)"
     " AS t WHERE s > 1000000",
 }

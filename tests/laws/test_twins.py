@@ -192,13 +192,21 @@ CONCLUDED = (
     ("engines.duckdb.row_counts", "and _meets_one(relation, known)", "and relation.person_rows == 1"),
 )
 """How many rows a grouped relation has was concluded, and believed by the plan that is run."""
+EITHER = "p JOIN (SELECT u FROM p UNION SELECT u FROM v) AS t ON p.u = t.u"
 FAULTS: dict[str, tuple[Any, ...]] = {
+    "who has two identifiers is two people": (
+        f"SELECT COUNT(*) FROM {EITHER}", ("engines.duckdb.relations", "if persons:", "if not relation.columns:"),
+    ),
+    "and two behind an open key": (
+        f"SELECT p.o, COUNT(*) FROM {EITHER} GROUP BY p.o",
+        ("engines.duckdb.relations", "if persons:", "if not relation.columns:"),
+    ),
     "filters that share a price are paid for alone": (
         APART, ("releases", "single = self.together ==", "single = self.entries =="),
     ),
     "a double meets what it equals once": (
         "SELECT COUNT(*) FROM p JOIN y ON p.f = y.g",
-        ("joins", 'call("cast", (mine,), DOUBLE) if lossy else mine', "mine"),
+        ("equalities", 'call("cast", (mine,), DOUBLE) if lossy else mine', "mine"),
         ("engines.duckdb.row_counts", "if mine.facts.kind != DOUBLE", ""),
     ),
     "grouping sets are one row": (f"SELECT COUNT(*) FROM p CROSS JOIN {SETS}", *CONCLUDED),

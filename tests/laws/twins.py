@@ -24,6 +24,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from sfumato.algebra.relations import fixed_in
 from sfumato.engines.duckdb import DuckDB
 from sfumato.engines.duckdb.prepared_file import look
 from sfumato.engines.reference import NotInReference, Reference
@@ -33,7 +34,6 @@ from sfumato.owner.preparation import prepare
 from sfumato.policy import load
 from sfumato.sql.query_binding import bind
 from sfumato.sql.read.parser import parse
-from sfumato.sql.relations import fixed_in
 from sfumato.sql.release.plan import Plan, plan
 from sfumato.types import identifier
 from tests.compiled import ask, fixed_tables, knowledge, number_of_rows, physical, plain
@@ -75,14 +75,18 @@ class Twins:
 
 
 def policy(adjacency: str, rows: int, clipped: bool = False) -> str:
-    """p, v with so many rows a person, and y; `clipped` bounds a lone SUM of i in both."""
-    columns = "\n".join(
-        f"{c} = {declared}" for c, (declared, _, _) in {"u": ('{ type = "integer" }', 0, 0), **_PERSON}.items()
-    )
+    """p, v with so many rows a person, and y; `clipped` bounds a lone SUM of i in both.
+
+    The tables declare the same identifiers differently, so that most people have one in p and another one in v.
+    """
+    columns = "\n".join(f"{c} = {declared}" for c, (declared, _, _) in _PERSON.items())
     clip = "sum_per_unit = { i = 3 }\n" if clipped else ""
     private = "".join(
-        f'[tables.{name}]\nunit = "u"\nrows_per_unit = {most}\n{clip}[tables.{name}.columns]\n{columns}\n'
-        for name, most in (("p", 1), ("v", rows))
+        f'[tables.{name}]\nunit = "u"\nrows_per_unit = {most}\n{clip}[tables.{name}.columns]\n{unit}\n{columns}\n'
+        for name, most, unit in (
+            ("p", 1, 'u = { type = "integer", min = 2, max = 9 }'),
+            ("v", rows, 'u = { type = "integer", min = 0, max = 2 }'),
+        )
     )
     open_ = "\n".join(f"{c} = {declared}" for c, (declared, _, _) in _PUBLIC.items())
     return (
@@ -320,13 +324,13 @@ def _shown(asked: Plan, everywhere: list[Here], near: list[tuple[Here, Here]], q
             meant = None if how is None or number else here.planned(query.text, query.noise).cuts[number]
             released = released_tables(of.cuts[:number], tuple(before))
             vectors[id(here)] = here.vector(of.cuts[number], released, meant)
-        largest = max(largest, *(_paid(cut, vectors[id(a)], vectors[id(b)]) for a, b in near))
+        largest = max(largest, *(part_of_price(cut, vectors[id(a)], vectors[id(b)]) for a, b in near))
         if number < len(asked.cuts) - 1:
             before.append(drawn(cut, vectors[id(everywhere[0])], r))
     return largest
 
 
-def _paid(cut: Any, a: Vector, b: Vector) -> Fraction:
+def part_of_price(cut: Any, a: Vector, b: Vector) -> Fraction:
     """The largest part of its price that a cut shows."""
     largest = Fraction(0)
     shown = [(loss(cut, combined([a, b], [1, -1])), claimed(cut))]

@@ -1,6 +1,7 @@
 """Encoders small enough to list every report, with every threshold a multiple of 64 of 256, and random ones."""
 
 import random
+from dataclasses import replace
 from itertools import product
 
 import numpy as np
@@ -43,6 +44,11 @@ DRAWN = [
     (PrefixExtending(1, 2, 192, 2, 8), [(0, 1), (0, 1), (0, 1), COIN]),
 ]
 """Each with the bytes that it can draw, one alphabet for each place."""
+
+
+def same_salt(encoder):
+    """An encoder that several processes name alike: a planned sketch draws its salt."""
+    return replace(encoder, salt=0) if isinstance(encoder, CountMeanSketch) else encoder
 
 
 class AllTapes:

@@ -12,11 +12,11 @@ from sfumato.local.kary import KAryResponse
 from sfumato.local.numbers import DuchiBit
 from sfumato.local.plan import plans
 from sfumato.local.task import planned_task
-from tests.local.small import DRAWN
+from tests.local.small import DRAWN, same_salt
 from tests.local.vectors import ODD
 
 EVERY = [encoder for encoder, _ in DRAWN] + [
-    plan.encoder
+    same_salt(plan.encoder)
     for takes, size in (("values", 37), ("numbers", 2), ("strings", 2))
     for plan in plans(takes, 1000, 1, size=size)
 ]

@@ -12,10 +12,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+import sfumato.local.slots
 from sfumato.errors import InputError
 from sfumato.local.collecting import ID, Collection, collections, install, shuffle
 from sfumato.local.kary import KAryResponse
 from sfumato.local.numbers import DuchiBit
+from sfumato.local.slots import SlotFile
 from sfumato.local.tape import SystemTape
 from sfumato.local.task import planned_task
 
@@ -71,7 +73,7 @@ def test_a_batch_is_in_random_order_and_its_ids_are_sorted(tmp_path):
     ids = (place / "ids-00000000").read_bytes()
     rows = [ids[i : i + ID] for i in range(0, len(ids), ID)]
     assert rows == sorted(rows)
-    assert not list(place.glob("intake-*"))
+    assert not list(place.glob("waiting-*"))
 
 
 def test_every_order_is_equally_likely():
@@ -88,7 +90,11 @@ class Crashed(Exception):
     pass
 
 
-@pytest.mark.parametrize("step", range(70))
+STEPS = 170
+"""More than the calls that 35 reports need."""
+
+
+@pytest.mark.parametrize("step", range(STEPS))
 def test_a_crash_at_any_step_loses_and_repeats_nothing(place, monkeypatch, step):
     """The disk stops at the n-th write, wait, rename or removal; afterwards the sender repeats what was not said."""
     held, left = Collection(place), [step]
@@ -104,8 +110,9 @@ def test_a_crash_at_any_step_loses_and_repeats_nothing(place, monkeypatch, step)
 
     acknowledged = []
     with monkeypatch.context() as patch:
-        for name in ("fsync",):
-            patch.setattr(os, name, failing(getattr(os, name)))
+        patch.setattr(os, "pwrite", failing(os.pwrite))
+        for name in ("fsync", "fdatasync"):
+            patch.setattr(os, name, failing(lambda _: None))  # a process is killed: what it wrote is there
         for name in ("replace", "unlink"):
             patch.setattr(Path, name, failing(getattr(Path, name)))
         try:
@@ -114,10 +121,10 @@ def test_a_crash_at_any_step_loses_and_repeats_nothing(place, monkeypatch, step)
                 acknowledged.append(i)
         except Crashed:
             pass
-    intake = next(iter(place.glob("intake-*")), None)
-    if intake is not None:
-        with intake.open("ab") as file:
-            file.write(b"torn")  # half of a record that nobody was told about
+    for file in place.glob("waiting-????????"):
+        raw = bytearray(file.read_bytes())
+        raw[raw.index(bytes(26)) + 20] = 7  # half of a record that nobody was told about
+        file.write_bytes(raw)
     again = Collection(place)
     again.commit([record(i) for i in range(acknowledged[-1] + 1 if acknowledged else 0, 35)])
     again.commit([record(i) for i in range(35, 40)])
@@ -125,28 +132,110 @@ def test_a_crash_at_any_step_loses_and_repeats_nothing(place, monkeypatch, step)
     assert stored(place) == list(range(again.stored))
     assert again.stored + again.waiting == 40
     assert len(acknowledged) == 35 or left[0] == 0
-    if step == 69:
+    if step == STEPS - 1:
         assert left[0] > 0  # every step before was tried
 
 
-def test_what_did_not_reach_the_disk_is_taken_back(place, monkeypatch):
-    """After a failed wait the bytes may be in memory only: the same report, sent again, is written again."""
-    held = Collection(place)
+@pytest.mark.parametrize("error", [OSError(5, "Input/output error"), Crashed()])
+def test_what_the_disk_may_not_have_is_written_anew(place, monkeypatch, error):
+    """A wait failed, or whoever had to wait was killed: reading shows the report, a second wait says nothing."""
+    held, synced = Collection(place), []
     held.commit([record(0)])
-    real, calls = os.fsync, []
 
-    def failing(number):
-        calls.append(number)
-        raise OSError(5, "Input/output error")
+    def failing(_):
+        raise error
 
     with monkeypatch.context() as patch:
-        patch.setattr(os, "fsync", failing)
-        with pytest.raises(OSError, match="error"):
+        patch.setattr(os, "fdatasync", failing)
+        with pytest.raises(type(error)):
             held.commit([record(1)])
-    assert calls
-    assert real is os.fsync
-    assert held.commit([record(1), record(0)]) == [True, False]
-    assert held.waiting == 2
+    monkeypatch.setattr(os, "fsync", lambda file: synced.append(Path(f"/proc/self/fd/{file}").resolve().name))
+    for again in (held, Collection(place)):
+        assert again.commit([record(1), record(0)]) == [False, False]
+        assert again.waiting == 2
+    assert synced == [place.name, "waiting-00000000.part", place.name]  # once: then the disk has it
+
+
+@pytest.fixture
+def quick(monkeypatch):
+    """Where thousands of reports are stored for their order alone."""
+    monkeypatch.setattr(os, "fsync", lambda _: None)
+    monkeypatch.setattr(os, "fdatasync", lambda _: None)
+
+
+def arrangement(path, width, known):
+    """In which slot each of these records lies."""
+    raw = path.read_bytes()
+    return [(raw.index(one) - 8) // (8 + width) for one in known]
+
+
+@pytest.mark.usefixtures("quick")
+@pytest.mark.parametrize("sizes", [(1, 1, 1), (2, 1), (1, 2)])
+def test_slots_tell_no_order(tmp_path, sizes):
+    """Three records in four slots, however they came: all 24 ways to place them are equally likely."""
+    known, counts = [b"aaaa", b"bbbb", b"cccc"], Counter()
+    for _ in range(1200):
+        path, at = tmp_path / "slots", 0
+        for size in sizes:
+            slots = SlotFile(path, 4)
+            slots.read()
+            slots.add(known[at : at + size], 4)
+            at += size
+        assert len(path.read_bytes()) == 4 * 12
+        counts[tuple(arrangement(path, 4, known))] += 1
+        path.unlink()
+    assert len(counts) == 24
+    assert sum((count - 50) ** 2 / 50 for count in counts.values()) < 60  # 23 degrees of freedom
+
+
+@pytest.mark.usefixtures("quick")
+def test_a_file_that_grows_tells_no_order(tmp_path, monkeypatch):
+    """The first of many is anywhere in the file after each step, also when slots have run out several times."""
+    monkeypatch.setattr(sfumato.local.slots, "_LEAST", 0)
+    places = []
+    for _ in range(120):
+        slots, path = SlotFile(tmp_path / "slots", 2), tmp_path / "slots"
+        for number in range(50):
+            slots.add([number.to_bytes(2, "big")], 1000)
+        raw = path.read_bytes()
+        rows = [raw[at + 8 : at + 10] for at in range(0, len(raw), 10) if raw[at : at + 8] != bytes(8)]
+        assert sorted(rows) == [number.to_bytes(2, "big") for number in range(50)]
+        order = [int.from_bytes(row, "big") for row in rows]
+        places.append(np.corrcoef(order, range(50))[0, 1])
+        path.unlink()
+    assert abs(np.mean(places)) < 4.5 / 49**0.5 / 120**0.5
+    assert 0.6 < np.var(places) * 49 < 1.6
+
+
+def test_waiting_reports_are_stored_with_their_ids_and_nothing_else(tmp_path):
+    install(tmp_path, task_text(batch=200))
+    place = tmp_path / "collect" / "colours"
+    held = Collection(place)
+    for i in range(100):
+        held.commit([record(i)])
+    raw = (place / "waiting-00000000").read_bytes()
+    slots = [raw[at : at + 26] for at in range(0, len(raw), 26)]
+    assert len(slots) == 200
+    assert sorted(slot[8:] for slot in slots if slot != bytes(26)) == [b"".join(record(i)) for i in range(100)]
+    order = [int.from_bytes(slot[8:24], "big") for slot in slots if slot != bytes(26)]
+    assert abs(np.corrcoef(order, range(100))[0, 1]) < 0.5
+    assert {path.name for path in place.iterdir()} == {"task.toml", "lock", "waiting-00000000"}
+    assert len((place / "lock").read_bytes()) == 17
+
+
+@pytest.mark.parametrize("batch", [1, 2, 3, 5000])
+def test_batches_of_every_size(tmp_path, batch):
+    install(tmp_path, task_text(batch=batch))
+    held = Collection(tmp_path / "collect" / "colours")
+    for first, many in ((0, 1), (1, 1), (2, 5), (7, 1), (8, 400)):
+        assert all(held.commit([record(first + i) for i in range(many)]))
+    assert held.stored + held.waiting == 408
+    assert held.waiting < batch
+    assert not any(Collection(held.place).commit([record(i) for i in range(408)]))
+    install(tmp_path, task_text(batch=408))
+    Collection(held.place).commit([record(i) for i in range(408, 816)])
+    counts = Counter(stored(held.place))
+    assert counts == Counter(i for i in range(816)), "a larger or smaller batch counts everything once, too"
 
 
 CHILD = """
@@ -230,6 +319,23 @@ def test_values_and_ends_of_a_collected_task_stay(tmp_path, old, new):
         install(tmp_path, planned_task("q", encoder, **new).to_toml())
     install(tmp_path, planned_task("q", encoder, question="In other words?", **old).to_toml())
     assert collections(tmp_path)[0].task.meaning == kept.meaning
+
+
+def test_a_lifetime_of_several_reports_is_not_forgotten(tmp_path):
+    """What shuffling is worth depends on it: a later task cannot say that everybody sent one report."""
+    encoder = KAryResponse.planned(3, 1)
+    several, once = planned_task("t", encoder, lifetime=3), planned_task("t", encoder)
+    install(tmp_path, several.to_toml())
+    install(tmp_path, once.to_toml())  # nothing was collected yet
+    install(tmp_path, several.to_toml())
+    held = Collection(tmp_path / "collect" / "t")
+    held.commit([(bytes(16), b"\0")])
+    with pytest.raises(InputError, match="several"):
+        install(tmp_path, once.to_toml())
+    install(tmp_path, planned_task("t", encoder, lifetime=2).to_toml())
+    held.commit([(bytes([i, *[1] * 15]), b"\0") for i in range(120)])
+    with pytest.raises(InputError, match="several"):
+        install(tmp_path, once.to_toml())
 
 
 def test_collected_reports_are_decoded(tmp_path):

@@ -1,10 +1,13 @@
 """How often intervals hold the truth: computed exactly for shares, and by simulation where there is no closed law."""
 
+from itertools import product
+
 import numpy as np
 import pytest
 
 from sfumato.local import ENCODERS
-from sfumato.local.estimates import ALLOWED, allowed_part, estimate_shares, quantile, score_interval
+from sfumato.local.dbitflip import BitFlip
+from sfumato.local.estimates import ALLOWED, allowed_part, quantile, score_interval
 from sfumato.local.means import estimate_mean
 from sfumato.local.tape import SystemTape
 
@@ -60,30 +63,33 @@ def test_more_is_allowed_for_where_intervals_may_fail_less_often():
     assert parts[-1] < 4
 
 
-def flips_cover(runs, n, epsilon):
-    """The one encoder of values whose reports do not simply support a value or not."""
-    encoder = ENCODERS["dbitflip"].planned(6, epsilon, sampled=2)
-    for have in (0, n // 2, n):
-        values = np.repeat([0, 1], [have, n - have])
-        hits = [
-            (rows[0].low <= have / n <= rows[0].high) and (rows[5].low <= 0 <= rows[5].high)
-            for rows in (
-                estimate_shares(encoder, encoder.tally(encoder.encode(values, TAPE)), list("abcdef"))
-                for _ in range(runs)
-            )
-        ]
-        yield np.mean(hits)
+@pytest.mark.parametrize("confidence", [0.95, 0.99])
+@pytest.mark.parametrize(("size", "sampled"), [(4, 1), (6, 2), (100, 16)])
+def test_intervals_of_few_flipped_bits_cover_at_every_share(size, sampled, confidence):
+    """The one encoder of values whose reports do not simply support a value or not: how many looked at it, and how many
+    of these set its bit, have a law on two numbers, which is a product of transforms.
+    """
+    rate = sampled / size
+    for epsilon, n in product((0.5, 1, 3, 6, 8), (1, 2, 5, 10, 30)):
+        encoder = BitFlip.planned(size, epsilon, sampled=sampled)
+        p, q = float(encoder.p), float(1 - encoder.p)
+        own, other = (_looked(n, rate, set_) for set_ in (p, q))
+        seen, ones = np.meshgrid(np.arange(n + 1), np.arange(n + 1), indexing="ij")
+        shares = (ones - q * seen) / (p - q) / rate / n
+        for population in ("fixed", "sampled"):
+            low, high = score_interval(encoder.worth, shares, n, population, quantile(confidence))
+            for have in sorted({0, 1, n // 10, n // 2, n - 1, n}):
+                f = have / n
+                powers = own**have * other ** (n - have) if population == "fixed" else (f * own + (1 - f) * other) ** n
+                law = np.real(np.fft.ifft2(powers))
+                assert law[(low <= f + 1e-12) & (f <= high + 1e-12)].sum() >= confidence
 
 
-def test_intervals_of_few_flipped_bits_cover():
-    assert min(flips_cover(200, 30, 3)) > 0.82  # two intervals at once; far below by chance in one run of 10^5
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("epsilon", [1, 3, 8])
-@pytest.mark.parametrize("n", [5, 30, 200])
-def test_intervals_of_few_flipped_bits_cover_in_many_runs(n, epsilon):
-    assert min(flips_cover(2000, n, epsilon)) > 0.88
+def _looked(n, rate, set_):
+    """The transform of one person's law: not looked at; looked at and not set; looked at and set."""
+    law = np.zeros((n + 1, n + 1))
+    law[0, 0], law[1, 0], law[1, 1] = 1 - rate, rate * (1 - set_), rate * set_
+    return np.fft.fft2(law)
 
 
 def means_cover(encoder, population, n, runs, dice):

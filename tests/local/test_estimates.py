@@ -68,6 +68,24 @@ def test_the_sketch_is_unbiased_with_the_stated_variance():
     assert np.mean([row.low <= f <= row.high for row, f in zip(rows, true, strict=True)]) > 0.8
 
 
+@pytest.mark.parametrize("shape", [(1, 12), (10, 66), (16, 16), (100, 700)])
+@pytest.mark.parametrize("listed", [1, 400])
+def test_intervals_of_the_sketch_cover_texts_that_meet_a_frequent_one(shape, listed):
+    """Nine of ten have one text. Who meets it under a single hash function meets it in every report; and that it is not
+    listed may be hidden by the noise of many that are.
+    """
+    hashes, columns = shape
+    missed, looked = 0, 0
+    for salt in range(60):
+        encoder = CountMeanSketch.planned(8, hashes=hashes, columns=columns, salt=salt)
+        texts = [f"frequent {salt}"] * 1800 + [f"rare {i % 40}" for i in range(200)]
+        candidates = [f"absent {salt} {i}" for i in range(max(20, listed))]
+        rows = estimate_sketch(encoder, encoder.tally(encoder.encode(texts, TAPE)), candidates)
+        missed += sum(not row.low <= 0 <= row.high for row in rows)
+        looked += len(rows)
+    assert missed / looked < 0.05 + 3 * sqrt(0.05 / looked)
+
+
 @pytest.mark.parametrize("name", NUMBERS)
 @pytest.mark.parametrize("epsilon", [Fraction(1, 2), 1, 4])
 def test_means_are_unbiased_with_the_stated_variance(name, epsilon):

@@ -12,10 +12,11 @@ from sfumato.local.means import estimate_mean
 from sfumato.local.numbers import DuchiBit
 from sfumato.local.poisoning import bound_mean_poisoning, bound_poisoning, bound_rappor_poisoning
 from sfumato.local.rappor import Rappor
-from sfumato.local.sketch import PrefixExtending
-from sfumato.local.strings import estimate_rappor_tally
+from sfumato.local.sketch import CountMeanSketch, PrefixExtending
+from sfumato.local.strings import design, estimate_rappor_tally, solution
 from sfumato.local.tape import SystemTape, pack_integers
 from sfumato.local.task import planned_task
+from tests.local.small import DRAWN, inputs
 
 TAPE = SystemTape()
 FREQUENCIES = [name for name, kind in ENCODERS.items() if kind.takes == "values" and name != "warner"]
@@ -41,6 +42,53 @@ def test_poisoning_moves_an_estimate_as_far_as_stated_and_no_further(name):
         assert min(abs(shift - high), abs(shift - low - fake / n)) < 1e-9
     with pytest.raises(InputError, match="fake"):
         bound_poisoning(worth, 10, 11)
+
+
+def pulls_of(encoder, law, value):
+    """What each report of a law contributes to the share of a value, with its probability."""
+    rows = np.array([list(report) for report in law], np.uint8)
+    if isinstance(encoder, PrefixExtending):
+        keep = rows[:, 0] == encoder.letters - 1  # a share is estimated from reports on the full length
+        code = int(encoder.codes([value])[0])
+        counts = [
+            encoder.supports(one[None], encoder.letters - 1, np.array([code >> 8]))[0, code & 255] for one in rows
+        ]
+        chances = np.array([float(chance) for chance in law.values()])[keep] * encoder.letters
+        return (np.array(counts)[keep] - float(encoder.q)) / float(encoder.p - encoder.q), chances
+    if isinstance(encoder, CountMeanSketch):
+        counts = np.array([encoder.supports(encoder.tally(one[None]), [value])[1] for one in rows])
+        pulls = (counts - float(encoder.q)) / float(encoder.p - encoder.q)
+    else:
+        pulls = np.array([encoder.shares(encoder.tally(one[None]))[value] for one in rows])
+    return pulls, np.array([float(chance) for chance in law.values()])
+
+
+COUNTED = [encoder for encoder, _ in DRAWN if encoder.takes == "values"]
+APART = CountMeanSketch.planned(1, hashes=1, columns=2, salt=0)
+
+
+@pytest.mark.parametrize(
+    "encoder", [*COUNTED, APART, CountMeanSketch(2, 2, 192, 3, 5, 8), PrefixExtending(1, 2, 192, 2, 8)]
+)
+def test_bounds_of_poisoning_are_exact(encoder):
+    """All n reports are fake. Every honest person has any value, and every fake report is any that there is."""
+    values, extremes = inputs(encoder), []
+    for value in values:
+        laws = [pulls_of(encoder, encoder.law(other), value) for other in values]
+        honest = [float(pulls @ chances) for pulls, chances in laws]
+        fake = laws[0][0]
+        extremes.append((fake.min() - max(honest), fake.max() - min(honest)))
+    down, up = bound_poisoning(encoder.worth, 100, 100)
+    assert down - 1e-9 <= min(low for low, _ in extremes)
+    assert max(high for _, high in extremes) <= up + 1e-9
+    if isinstance(encoder, CountMeanSketch) and encoder.hashes > 1:
+        return  # only texts that meet never, or always, reach it
+    assert (min(low for low, _ in extremes), max(high for _, high in extremes)) == pytest.approx((down, up))
+
+
+def test_a_text_that_never_meets_another_takes_from_its_share():
+    """One hash function, two columns: stated was 4.083, and honest reports that are replaced move it by 5.083."""
+    assert bound_poisoning(APART.worth, 1, 1)[1] == pytest.approx(5.083, abs=1e-3)
 
 
 @pytest.mark.parametrize("name", NUMBERS)
@@ -113,3 +161,37 @@ def test_fakes_move_rappor_no_further_than_stated():
     screened.add(honest)
     with pytest.raises(InputError, match="so many candidates"):
         screened.moved_by(1)
+
+
+def test_fakes_of_other_cohorts_move_rappor_no_further():
+    """Fakes leave one cohort for another, with all bits for or against a text. Expectations, computed: the shares
+    before are the true ones, and after it they are at most the bound of the attacked tally away, and sometimes
+    nearly so far.
+    """
+    dice, furthest = np.random.default_rng(8), 0.0
+    for run in range(60):
+        cohorts, epsilon = int(dice.integers(2, 5)), int(dice.choice([2, 6, 20]))
+        encoder, names = Rappor.planned(epsilon, filter=16, cohorts=cohorts), [f"{run}/{i}" for i in range(3)]
+        shares, matrix = dice.dirichlet(np.ones(3) / 3), design(encoder, names)
+        p, q = float(encoder.p), float(encoder.q)
+        rates = q + (p - q) * (matrix[:, :-1] @ shares).reshape(cohorts, 16)
+        counts, source, target = dice.integers(9, 60, cohorts), *dice.permutation(cohorts)[:2]
+        fake = int(dice.integers(1, counts[source]))
+        honest = counts.copy()
+        honest[source] -= fake
+        after = honest.copy()
+        after[target] += fake
+        weights = solution(encoder, tallied(after, rates), matrix)
+        for sign in (1, -1):
+            told = rates.copy()
+            pattern = sign * weights[0].reshape(cohorts, 16)[target] > 0
+            told[target] = (honest[target] * rates[target] + fake * pattern) / after[target]
+            moved = np.abs((weights @ ((told - q) / (p - q)).ravel())[:-1] - shares).max()
+            part = moved / bound_rappor_poisoning(encoder, tallied(after, told), names, fake)
+            furthest = max(furthest, part)
+    assert 0.8 < furthest <= 1
+
+
+def tallied(counts, rates):
+    """A tally of so many reports in each cohort, in which bits are set at these rates."""
+    return np.concatenate([counts[:, None], counts[:, None] * rates], axis=1).ravel()

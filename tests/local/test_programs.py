@@ -10,10 +10,10 @@ from sfumato.local.plan import plans
 from sfumato.local.programs import program_text
 from sfumato.local.rappor import Rappor
 from sfumato.verify import program
-from tests.local.small import DRAWN, random_encoder
+from tests.local.small import DRAWN, random_encoder, same_salt
 
 PLANNED = [
-    plan.encoder
+    same_salt(plan.encoder)
     for takes, size in (("values", 2), ("values", 1000), ("numbers", 2), ("strings", 2))
     for plan in plans(takes, 10**6, 1, size=size)
 ] + [Rappor.planned(1, 4), Rappor.planned(1, 4, hashes=4)]

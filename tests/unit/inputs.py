@@ -60,7 +60,6 @@ def _lists(numbers: list[int]) -> Iterator[tuple[str, Any]]:
     yield "list of Fraction", [F(n) for n in numbers]
     yield "list of Decimal", [Decimal(n) for n in numbers]
     yield "list of Exact", [Exact(n) for n in numbers]
-    yield "list of arrays without dimensions", [np.array(n, object) for n in numbers]
     yield "object array", whole
     yield "mixed object array", mixed
     for code in INTEGERS:
@@ -75,6 +74,7 @@ def _lists(numbers: list[int]) -> Iterator[tuple[str, Any]]:
             yield f"{dtype} array, backwards", plain[::-1].copy()[::-1]
             yield f"{dtype} array, every second", np.repeat(plain, 2)[::2]
             yield f"list of {dtype}", [dtype.type(n) for n in numbers]
+            yield f"list of {dtype} arrays without dimensions", [np.array(n, dtype) for n in numbers]
             yield f"list of Fraction of {dtype}", [F(dtype.type(n), dtype.type(1)) for n in numbers]
 
 
@@ -83,7 +83,6 @@ def _singles(number: int) -> Iterator[tuple[str, Any]]:
     yield "Fraction", F(number)
     yield "Decimal", Decimal(number)
     yield "Decimal with places", Decimal(f"{number}.00")
-    yield "object array without dimensions", np.array(number, object)
     for code in INTEGERS:
         if fits(code, [number]):
             dtype = np.dtype(code)
@@ -229,6 +228,8 @@ def _odd_arrays() -> Iterator[tuple[str, Any]]:
             yield odd.dtype.type.__name__, odd[()] if odd.ndim == 0 else odd[:1].reshape(())
     yield "void", np.array([(SECRET, 1.0)], dtype=[("a", "i8"), ("b", "f8")])
     yield "void", np.array((SECRET, 1.0), dtype=[("a", "i8"), ("b", "f8")])
+    yield "object_", np.array(5, object)
+    yield "object_", [np.array(5, object)]
     yield "datetime64", np.array(["NaT"], "M8[s]")
     yield "timedelta64", np.array(["NaT"], "m8[s]")
     for name, item in _odd_singles():

@@ -148,6 +148,7 @@ MISTAKES = {
     "top": {
         "unknown section": ("[analysts.ana]", "[‸analyst.ana]"),
         "unknown key": ("[source]", "‸speed = 3\n[source]"),
+        "key of a section": ("[source]", '‸ledger = "clinic.ledger"\n[source]'),
         "source missing": ("[source]", "‸[privacy.source]"),
         "not a table": ("[analysts.ana]", "[[‸analysts]]"),
     },

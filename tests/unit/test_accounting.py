@@ -2,9 +2,11 @@
 
 import json
 import math
+import re
 import sys
 from decimal import Decimal
 from fractions import Fraction
+from itertools import product
 
 import pytest
 
@@ -29,13 +31,15 @@ from sfumato.accounting import (
     group,
     optimal,
     parallel,
+    percent_at_most,
     price,
     renyi,
     rho_star,
     sequential,
+    suspicion,
 )
 from sfumato.errors import BudgetError, InputError, LedgerError, PolicyError
-from sfumato.types import Loss
+from sfumato.types import Adjacency, Loss
 
 MILLIONTH = Fraction(1, 10**6)
 
@@ -341,7 +345,7 @@ def test_a_refusal_says_what_would_pass():
     budget = PrivacyFilter("pure", 2)
     budget.spend(price(Pure("1.8")))
     assert refused(budget, price(Pure("0.5"))) == [
-        "budget is spent",
+        "budget does not allow this query",
         "DETAIL: It costs epsilon 0.5; 0.2 of 2 is left.",
         "HINT: Use epsilon 0.2 or less, or fewer groups.",
     ]
@@ -351,7 +355,7 @@ def test_a_refusal_says_what_would_pass():
         "HINT: Use geometric or Laplace noise.",
     ]
     assert refused(budget, price(Selection("0.1", "1e-6"))) == [
-        "budget is spent",
+        "budget does not allow this query",
         "DETAIL: It costs delta 0.000001; 0 of 0 is left.",
         "HINT: Group by declared keys: they cost no delta.",
     ]
@@ -362,7 +366,7 @@ def test_a_refusal_by_the_rho_door():
     for _ in range(59):
         budget.spend(price(Pure("0.1")))
     assert refused(budget, price(Pure("0.1"))) == [
-        "budget is spent",
+        "budget does not allow this query",
         "DETAIL: It costs rho 0.005; 0.001131423331097 of 0.296131423331097 is left.",
         "HINT: Use epsilon 0.047569 or less, or fewer groups.",
     ]
@@ -540,3 +544,53 @@ def test_a_belief_is_reached_by_randomized_response():
         prior = Fraction(1, 5)
         reached = prior * said.mass(1, 1) / (prior * said.mass(1, 1) + (1 - prior) * said.mass(1, 0))
         assert 0 <= float(belief(prior, epsilon)) - float(reached) <= 1e-6
+
+
+def belief_after_a_histogram(epsilon, adjacency):
+    """The largest posterior, from 1/2, of which of two values Bob has: each is counted with geometric noise.
+
+    Under add-remove Bob moves one count by 1. Under replace he moves both, and the noise is twice as wide.
+    """
+    ratio = math.exp(-epsilon / (1 if adjacency is Adjacency.ADD_REMOVE else 2))
+    laws = [
+        {seen: ratio ** (abs(seen[0] - first) + abs(seen[1] - second)) for seen in product(range(-3, 5), repeat=2)}
+        for first, second in ((1, 0), (0, 1))
+    ]
+    return max(laws[0][seen] / (laws[0][seen] + laws[1][seen]) for seen in laws[0])
+
+
+@pytest.mark.parametrize("adjacency", list(Adjacency))
+@pytest.mark.parametrize("epsilon", [Fraction(1, 10), Fraction(7, 10), Fraction(2)])
+def test_a_suspicion_stays_within_its_sentence(epsilon, adjacency):
+    """The number that is shown for values bounds what a histogram gives away, and is not reached by more than 0.1 %."""
+    shown = [float(number) for number in re.findall(r"at most ([\d.]+) %", suspicion(epsilon, adjacency))]
+    assert len(shown) == (2 if adjacency is Adjacency.ADD_REMOVE else 1)
+    reached = 100 * belief_after_a_histogram(epsilon, adjacency)
+    assert shown[-1] - 0.1 <= reached <= shown[-1]
+
+
+def test_a_suspicion_about_values_moves_by_two_steps():
+    """Under add-remove the number for being in the data does not bound it: a page that shows it alone is wrong."""
+    presence = float(percent_at_most(Fraction(1, 10)))
+    assert 100 * belief_after_a_histogram(Fraction(1, 10), Adjacency.ADD_REMOVE) > presence + 2
+    both = suspicion(Fraction(1), Adjacency.ADD_REMOVE, delta=Fraction(1, 10**6), instead_of=Fraction(1, 2))
+    assert both == (
+        "a 50 % suspicion that somebody is in the data becomes at most 73.2 % instead of 62.3 %, one about their values"
+        " at most 88.1 % instead of 73.2 % (up to delta 1e-6, for values 3.8e-6)"
+    )
+
+
+@pytest.mark.parametrize("epsilon", [Fraction(1, 10), Fraction(1), Fraction(4)])
+def test_delta_of_values_is_that_of_two_steps(epsilon):
+    """An event that one value never causes, nobody's rows cause with delta, and the other value as often as is allowed.
+
+    It is (epsilon, delta)-private, and tells the two values apart with the probability that the sentence states.
+    """
+    delta = 1e-6
+    one, nobody, other = 0.0, delta, delta * (1 + math.exp(epsilon))
+    for a, b in ((one, nobody), (nobody, one), (nobody, other), (other, nobody)):
+        for p, q in ((a, b), (1 - a, 1 - b)):
+            assert p <= math.exp(epsilon) * q + delta * (1 + 1e-9)
+    words = suspicion(epsilon, Adjacency.ADD_REMOVE, delta=Fraction(1, 10**6))
+    stated = float(words.rpartition(" ")[2].rstrip(")"))
+    assert other <= stated <= 1.1 * other

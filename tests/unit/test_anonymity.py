@@ -3,6 +3,7 @@
 import csv
 import itertools
 import random
+import tomllib
 from collections import Counter
 from datetime import date
 from fractions import Fraction
@@ -316,6 +317,15 @@ def test_a_draft_is_read_back_and_takes_nothing_from_rows(tmp_path):
     (tmp_path / "h.toml").write_text(text)
     with pytest.raises(InputError, match="low must be"):
         read_hierarchies(tmp_path / "h.toml", ["salary"])
+
+
+def test_a_draft_says_what_suits_a_column_without_a_declared_type():
+    """A CSV file declares nothing: the draft is valid as it stands, and shows what to write for numbers and dates."""
+    text = draft_hierarchies({"age": DeclaredColumn(""), "pay": DeclaredColumn("double")})
+    assert tomllib.loads(text) == {"age": {"kind": "star"}, "pay": {"kind": "star"}}
+    assert '# whole numbers:   kind = "intervals", low = "?", high = "?"' in text
+    assert "round it to whole numbers" in text
+    assert "intervals" not in draft_hierarchies({"age": DeclaredColumn("")}, decided=True)
 
 
 def test_ties_of_entropy_are_decided_exactly():

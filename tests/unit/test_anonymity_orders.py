@@ -35,6 +35,9 @@ def test_numbers_that_are_equal_stand_in_the_order_of_their_texts():
     for names in (texts, texts[::-1]):
         assert in_order(names) == list(_in_order(names, ())) == ["01", "1", "1.0", "2"]
         assert in_order([*names, "nan"]) == list(_in_order([*names, "nan"], ())) == ["01", "1", "1.0", "2", "nan"]
+    large = ["-9007199254740993", "-9007199254740992", "9007199254740992.5", "9007199254740993", "1e400"]
+    for names in (large, large[::-1]):  # as floats some are equal, and one is infinite
+        assert in_order(names) == list(_in_order(names, ())) == large
 
 
 def test_the_journalist_meets_the_population_however_large_it_is(tmp_path):

@@ -1,15 +1,17 @@
 """Tables of a real PostgreSQL server, in and out: nothing that exists is replaced, and no password is shown."""
 
 import json
+from functools import partial
 
 import pytest
 
 from sfumato.anonymity import AnonymizeRequest, anonymize, check_release
-from sfumato.anonymity.inspection import EarlierRelease
-from sfumato.cli.release_record import note, place_of, recorded
+from sfumato.anonymity.inspection import EarlierRelease, claims_of
+from sfumato.cli.release_record import CheckedRelease, note, place_of, recorded
 from sfumato.errors import EngineError, InputError
+from tests.needed import needed
 
-psycopg = pytest.importorskip("psycopg")
+psycopg = needed("psycopg")
 ROWS = [
     *((str(20 + i % 4), "mf"[i % 2], ("flu", "cold", "none")[i % 3]) for i in range(40)),
     *[("30", None, 'a;"b'), ("30", None, "line\nbreak"), ("31", "", "\\N"), ("31", "", "x,y")],
@@ -61,11 +63,13 @@ def test_a_record_of_releases_has_addresses_and_no_passwords(server, tmp_path):
     raw, notes = f"{server}#Peo ple", tmp_path / "notes.jsonl"
     asked = AnonymizeRequest(raw, ("age",), "ill", k=2)
     for target in (f"{server}#one", f"{server}#two"):
-        note(notes, asked, target, anonymize(asked, target))
+        anonymize(asked, target, None, partial(note, notes, asked, target))
     assert "hunter2" not in notes.read_text()
     assert [json.loads(line)["data"] for line in notes.read_text().splitlines()] == [place_of(raw)] * 2
-    assert recorded(notes, f"{server}#two", raw) == ([EarlierRelease(place_of(f"{server}#one"), ("age",))], [])
-    report = check_release(f"{server}#two", raw, ("age",), "ill", earlier=recorded(notes, f"{server}#two", raw)[0])
+    earlier = EarlierRelease(place_of(f"{server}#one"), ("age",), "ill", claims=claims_of(2))
+    said = recorded(notes, CheckedRelease(f"{server}#two", raw, ("age",), "ill"))
+    assert (said.earlier, said.lost) == ([earlier], [])
+    report = check_release(f"{server}#two", raw, ("age",), "ill", earlier=said.earlier)
     assert report.meet == (("one", 2),)
 
 
@@ -85,12 +89,12 @@ def test_null_beside_empty_texts_and_comments_are_found(server):
     assert check_release(f"{server}#clean", raw, quasi, "ill").faults == ()
     assert "format" in {fault.kind for fault in check_release(f"{server}#marked", raw, quasi, "ill").faults}
     for sql, words in (
-        ("COMMENT ON TABLE clean IS 'row 1 is Alice'", "a comment on a table"),
-        ("COMMENT ON COLUMN clean.age IS 'row 1 is 23'", "a comment on a column"),
+        ("COMMENT ON TABLE clean IS 'row 1 is Alice'", "a comment"),
+        ("COMMENT ON COLUMN clean.age IS 'row 1 is 23'", "a comment"),
         ("ALTER TABLE clean ALTER age SET DEFAULT 'row 1 is 23'", "a default of a column"),
-        ("ALTER TABLE clean ADD CHECK (age <> 'row 1 is 23')", "a condition on a table"),
+        ("ALTER TABLE clean ADD CHECK (age <> 'row 1 is 23')", "a condition"),
     ):
         with psycopg.connect(server) as link:
             link.execute(sql)
         told = [fault.words for fault in check_release(f"{server}#clean", raw, quasi, "ill").faults]
-        assert f"the file also holds {words}" in told
+        assert f"the table also has {words}" in told

@@ -3,6 +3,7 @@
 import itertools
 import random
 from collections import Counter
+from types import SimpleNamespace
 
 import pytest
 
@@ -146,6 +147,67 @@ def test_an_interrupt_after_any_step_leaves_a_true_bound(monkeypatch):
         stopped += early.interrupted
         assert early.bound <= best <= early.best.loss, (seed, n)
     assert stopped > 10
+
+
+def stars(many, rows, seed=3):
+    """A table of columns without hierarchies: each value or `*`."""
+    rng = random.Random(seed)
+    hierarchies = {f"q{i}": from_rows(f"q{i}", [[str(v), "*"] for v in range(3)]) for i in range(many)}
+    return hierarchies, [(tuple(str(rng.randrange(3)) for _ in range(many)), "a") for _ in range(rows)]
+
+
+def ended_after(checks, patch, tuples, limit):
+    """A search that Ctrl-C ends after so many checks."""
+    count, check = itertools.count(), Checker.check
+
+    def stop(self, node):
+        if next(count) >= checks:
+            raise KeyboardInterrupt
+        return check(self, node)
+
+    with patch.context() as once:
+        once.setattr(Checker, "check", stop)
+        return search(tuples, [KAnonymity(5)], limit)
+
+
+@pytest.mark.parametrize("many", [16, 20])
+def test_many_columns_without_hierarchies_have_a_release_at_once(many, monkeypatch):
+    """The whole table is excluded at once, and most nodes are; six checks give a release that is not all stars."""
+    tuples = tuples_of(*stars(many, 300))
+    early = ended_after(6, monkeypatch, tuples, 15)
+    assert early.nodes == 2**many <= lattice.WHOLE
+    assert early.interrupted
+    first = early.best.loss / (tuples.rows * tuples.unit * many)
+    assert first < 1 - 2 / many
+    assert early.bound < early.best.loss
+
+
+def test_every_search_ends_by_itself(monkeypatch):
+    """Without --seconds, lattices of every size are searched for 30 seconds; here each look at the clock is one."""
+    tuples = tuples_of(*stars(16, 300))
+    for whole in (lattice.WHOLE, 0):
+        clock = itertools.count()
+        with monkeypatch.context() as patch:
+            patch.setattr(lattice, "time", SimpleNamespace(monotonic=lambda clock=clock: float(next(clock))))
+            patch.setattr(lattice, "WHOLE", whole)
+            done = search(tuples, [KAnonymity(5)], 15)
+        assert done.interrupted
+        assert done.checks < 40
+        assert 0 <= done.bound < done.best.loss < tuples.rows * tuples.unit * 16
+
+
+def test_the_bound_for_columns_without_hierarchies_is_never_above_the_optimum(monkeypatch):
+    for seed in range(4):
+        hierarchies, rows = stars(6, 60, seed)
+        tuples = tuples_of(hierarchies, rows)
+        done = search(tuples, [KAnonymity(5)], 6)
+        wanted = best_by_definition(hierarchies, rows, [], [lambda counts, *_: sum(counts.values()) >= 5], 6)
+        assert done.optimal
+        assert abs(done.best.loss / (tuples.rows * tuples.unit * 6) - float(wanted)) < 1e-8
+        for checks in range(1, done.checks):
+            early = ended_after(checks, monkeypatch, tuples, 6)
+            assert early.bound <= done.best.loss <= early.best.loss
+            assert early.best.suppressed <= 6
 
 
 @pytest.mark.parametrize("whole", [10**6, 0])

@@ -110,6 +110,20 @@ def test_composition_is_what_a_simple_attacker_finds(tmp_path, seed):
     assert ("composition" in [fault.kind for fault in report.faults]) is (wanted < k)
 
 
+def test_three_releases_leave_less_than_every_two_of_them(tmp_path):
+    """Eight people, one for each value of three bits: a release by each bit; any two leave pairs, all three nobody."""
+    people = [(a, b, c, ILL[i % 2]) for i, (a, b, c) in enumerate(itertools.product("01", repeat=3))]
+    raw = write(tmp_path / "raw.csv", ("a", "b", "c", "ill"), people)
+    files = [write(tmp_path / f"{j}.csv", ("abc"[j], "ill"), sorted((p[j], p[3]) for p in people)) for j in range(3)]
+    for order in itertools.permutations(range(3)):
+        now, *before = order
+        report = check_release(
+            files[now], raw, ("abc"[now],), "ill", earlier=[files[j] for j in before], claims=claims_of(2)
+        )
+        assert [k for _, k in report.meet] == [2, 1]
+        assert [fault.kind for fault in report.faults] == ["composition"]
+
+
 @pytest.mark.parametrize("seed", range(30))
 def test_who_came_or_left_between_two_releases_is_their_difference(tmp_path, seed):
     """The same labels before and after; by definition: how many rows a class has more or fewer."""
@@ -118,7 +132,7 @@ def test_who_came_or_left_between_two_releases_is_their_difference(tmp_path, see
     gone = {i for i in range(60) if rng.random() < rng.choice([0, 0.02, 0.3])}
     before = [row for i, row in enumerate(people) if i not in gone]
     versions = [people, before] if rng.random() < 0.5 else [before, people]
-    raw = write(tmp_path / "raw.csv", ("a", "ill"), versions[1])
+    raw = write(tmp_path / "raw.csv", ("a", "ill"), people)
     old, new = (write(tmp_path / n, ("a", "ill"), sorted(r)) for n, r in zip(("o.csv", "n.csv"), versions, strict=True))
     changed = [sum(row[0] == a for row in people) - sum(row[0] == a for row in before) for a in "ab"]
     report = check_release(new, raw, ("a",), "ill", earlier=[old], claims=claims_of(k=3))

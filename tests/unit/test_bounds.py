@@ -10,18 +10,19 @@ from pathlib import Path
 from typing import Any
 
 import duckdb
+import pandas as pd
 import pytest
 
 from sfumato.accounting import Pure, price
+from sfumato.algebra.unit_histogram import histogram
 from sfumato.errors import BudgetError, EngineError, InputError, PolicyError, QueryError
-from sfumato.gateway import Gateway, open_policy
+from sfumato.gateway import Gateway, open_policy, protect
 from sfumato.gateway import planner as corridor
 from sfumato.gateway.bounds import AutoBounds
 from sfumato.gateway.timing import FIRST, Grid
 from sfumato.ledger import Entry, Ledger
-from sfumato.mechanisms import Geometric
-from sfumato.policy import AUTO, Unknown, from_dict, parse, unknown, with_bounds
-from sfumato.sql.release.unit_histogram import histogram
+from sfumato.mechanisms import Geometric, KeySelection
+from sfumato.policy import AUTO, FEW_GROUPS, Unknown, from_dict, parse, unknown, with_bounds
 from sfumato.types import Adjacency
 from tests.plans import plan_of
 from tests.unit.test_timing import Clock
@@ -447,7 +448,27 @@ def test_fewer_rows_give_what_asking_with_them_gives(tmp_path: Path) -> None:
         assert [one.rows_per_unit for one in lower.fewer] == [3, 1]
     assert {one.rows_per_unit: one.half_widths for one in preview.fewer} == shown  # also when it is closed
     widths = [None, str(counted[2]), None]
-    assert preview.to_dict()["rows_per_unit"][2] == {"rows_per_unit": 5, "half_widths": widths, "lost": None}
+    told = {"rows_per_unit": 5, "half_widths": widths, "lost": None, "keys": None}
+    assert preview.to_dict()["rows_per_unit"][2] == told
+
+
+def test_a_preview_says_from_which_size_undeclared_keys_are_shown() -> None:
+    """By every number of rows what asking with it gives: how many people are shown half of the time, or which count."""
+    people = pd.DataFrame({"id": [i // 4 for i in range(8000)], "w": [f"w{i % 3}" for i in range(8000)]})
+    with protect(people, unit="id", rows_per_unit=100, epsilon=100, delta=1e-5) as gate:
+        sql = "SELECT w, COUNT(*) AS n FROM data GROUP BY w"
+        fewer = gate.explain(sql, epsilon=1).fewer
+        assert [one.rows_per_unit for one in fewer] == [100, 50, 25, 20, 10, 5]
+        assert [one.keys.groups_per_unit for one in fewer if one.keys] == [20, 50, 25, 20, 10, 5]
+        assert [one.keys.unit for one in fewer if one.keys] == ["people", "count", "count", "count", "count", "count"]
+        sizes = [one.keys.size for one in fewer if one.keys]
+        assert sizes[1] > sizes[2] > sizes[3] > sizes[4] > sizes[5] > 0
+        for rows in (20, 5):
+            note = next(text for _, text in gate.explain(sql, epsilon=1, rows_per_unit=rows).notes if "shown" in text)
+            assert f"at least {next(one.keys.size for one in fewer if one.keys and one.rows_per_unit == rows)} " in note
+        few = KeySelection(Fraction(1, 2), Fraction(1, 10**7), FEW_GROUPS)
+        assert sizes[0] == few.half
+        assert few.mass(sizes[0] - 1) < Fraction(1, 2) <= few.mass(sizes[0] + 1)
 
 
 def test_where_fewer_rows_change_nothing_nothing_is_said(tmp_path: Path) -> None:

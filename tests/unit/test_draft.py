@@ -124,6 +124,7 @@ def test_a_database_declares_keys(tmp_path: Path) -> None:
     assert views == ["adults"]
     assert tables["person"].unique == {"id"}
     assert tables["booking"].links == (Link("who", "person", "id"),)
+    assert [sorted(tables[name].filled) for name in ("person", "airport")] == [["id"], []]
 
 
 # who the person is
@@ -269,7 +270,7 @@ def test_what_cannot_be_drafted_is_refused(tmp_path: Path) -> None:
     duckdb.connect(str(empty)).close()
     for data, message in (
         ([tmp_path], "is a directory"),
-        ([tmp_path / "a.xlsx"], "cannot tell what"),
+        ([tmp_path / "a.xlsx"], "cannot tell the type of"),
         ([tmp_path / "b.csv"], "there is no file"),
         ([tmp_path / "a.csv", empty], "not both"),
         ([empty], "holds no table"),

@@ -32,7 +32,7 @@ def test_the_first_intervals_are_those_of_all(gate: sfumato.Gateway, text: str, 
 
 
 def test_what_shows_few_rows_asks_for_few(gate: sfumato.Gateway, monkeypatch: pytest.MonkeyPatch) -> None:
-    asked, plain = [], Answer.intervals
+    asked, plain = [], Answer.worth
 
     def counted(self: Answer, confidence: object = None, *, first: int | None = None) -> object:
         found = plain(self, confidence, first=first)
@@ -40,7 +40,7 @@ def test_what_shows_few_rows_asks_for_few(gate: sfumato.Gateway, monkeypatch: py
         return found
 
     answer = gate.sql(QUERIES[0], epsilon=1)
-    monkeypatch.setattr(Answer, "intervals", counted)
+    monkeypatch.setattr(Answer, "worth", counted)
     assert repr(answer)
     assert answer_table(answer, 5).row_count == 5
     assert len(answer.rows) == 81

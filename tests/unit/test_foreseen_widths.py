@@ -49,7 +49,7 @@ def test_the_expected_width_is_near_the_drawn_one(gate: Gateway, item: str) -> N
     drawn = float(ends[1] - ends[0]) / 2
     assert drawn / 2.5 < float(expected) < drawn * 2.5
     assert column.half_width() is None
-    assert "if n is about 1,000" in column.note
+    assert "for about 1,000 rows" in column.note
 
 
 def test_more_rows_and_more_epsilon_are_narrower(gate: Gateway) -> None:

@@ -7,9 +7,9 @@ from fractions import Fraction
 
 import pytest
 
+from sfumato.algebra import group_keys
 from sfumato.errors import QueryError
 from sfumato.policy import from_dict
-from sfumato.sql import group_keys
 from sfumato.sql.query_binding import bind
 from sfumato.sql.read.parser import parse
 from sfumato.sql.release.plan import Plan, plan

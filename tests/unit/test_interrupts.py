@@ -13,7 +13,7 @@ from sfumato import interrupts
 from sfumato.engines.duckdb import fetching
 from sfumato.errors import QueryError
 from sfumato.interrupts import (
-    Leash,
+    CancelScope,
     Slots,
     Stopped,
     cancelled,
@@ -43,7 +43,7 @@ def later(function, *arguments, seconds=0.2):
 
 
 def test_a_run_ends_with_its_leash(cursor):
-    leash = Leash("ana")
+    leash = CancelScope("ana")
     later(leash.cancel, cancelled("user request"))
     with pytest.raises(QueryError, match="due to user request") as ended, watched(cursor.interrupt, leash):
         cursor.execute(ENDLESS).fetchall()
@@ -53,13 +53,16 @@ def test_a_run_ends_with_its_leash(cursor):
 
 
 def test_a_run_ends_with_its_time(cursor):
-    with pytest.raises(QueryError, match=r"may run for 0\.2 seconds"), watched(cursor.interrupt, Leash(), seconds=0.2):
+    with (
+        pytest.raises(QueryError, match=r"may run for 0\.2 seconds"),
+        watched(cursor.interrupt, CancelScope(), seconds=0.2),
+    ):
         cursor.execute(ENDLESS).fetchall()
     assert cursor.execute("SELECT 1").fetchall() == [(1,)], "nothing is interrupted afterwards"
 
 
 def test_an_interrupt_that_came_too_early_comes_again(cursor):
-    leash, calls = Leash(), []
+    leash, calls = CancelScope(), []
 
     def interrupt():
         calls.append(time.monotonic())
@@ -76,14 +79,14 @@ def test_an_interrupt_that_came_too_early_comes_again(cursor):
 
 
 def test_what_else_goes_wrong_is_not_taken_for_an_interrupt(cursor):
-    with pytest.raises(duckdb.ParserException), watched(cursor.interrupt, Leash(), seconds=60):
+    with pytest.raises(duckdb.ParserException), watched(cursor.interrupt, CancelScope(), seconds=60):
         cursor.execute("nonsense")
 
 
 def test_work_knows_whom_it_is_for():
     assert current() is None
     assert who() == ""
-    leash = Leash("ana")
+    leash = CancelScope("ana")
     with leash.held():
         assert who() == "ana"
         leash.cancel(stopped())
@@ -152,7 +155,7 @@ def test_a_cancelled_request_stops_waiting():
     slots, go = Slots(1, 1), threading.Event()
     threads, inside = hold(slots, "ana", 1, go)
     until(lambda: inside)
-    leash = Leash("bob")
+    leash = CancelScope("bob")
     later(leash.cancel, cancelled("user request"))
     with leash.held(), pytest.raises(QueryError, match="user request"), slots.of("bob"):
         raise AssertionError("there was no slot")
@@ -212,7 +215,7 @@ def test_an_allowance_is_given_back_when_things_are_freed():
 
 def test_the_runs_that_one_planning_waits_for_have_their_time_together():
     """And the processor time of such a run is not that of planning."""
-    leash = Leash("ana")
+    leash = CancelScope("ana")
     with leash.held(), planning():
         pace = interrupts._pace.get()
         before = pace._ends

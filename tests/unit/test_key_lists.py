@@ -12,10 +12,10 @@ import pandas as pd
 import pytest
 
 import sfumato
+from sfumato.algebra import group_keys
 from sfumato.engines.duckdb import fetching
 from sfumato.errors import QueryError
 from sfumato.gateway import Gateway
-from sfumato.sql import group_keys
 from sfumato.sql.release import bundles, normal_form
 from sfumato.sql.release.normal_form import key_of, key_of_long
 

@@ -133,7 +133,7 @@ def test_shares_count_her_own_cells():
         assert ledger.budget("ana", cells=SOUTH, version="1").remaining.epsilon == Fraction(6, 10)
         assert ledger.budget("bob", cells=SOUTH, version="1").remaining.epsilon == Fraction(11, 10)
         assert ledger.budget("ana", cells=EAST, version="1").remaining.epsilon == 1
-        with pytest.raises(BudgetError, match='budget of "ana" on "clinic" is spent') as refused:
+        with pytest.raises(BudgetError, match='budget of "ana" on "clinic" does not allow this query') as refused:
             ask(ledger, "more", "0.7", cells=SOUTH)
         assert refused.value.detail == "It costs epsilon 0.7; 0.6 of 1 is left."
         assert refused.value.hint == "Use epsilon 0.6 or less, or fewer groups."
@@ -336,7 +336,7 @@ def test_what_was_priced_for_less_cannot_be_promised_more(path):
     before = dump(path)
     with pytest.raises(PolicyError, match='adjacency cannot become "replace" any more') as refused:
         parted(path, adjacency="replace")
-    assert refused.value.detail.startswith("4 charges ")
+    assert refused.value.detail.startswith("Charges so far (4) ")
     assert dump(path) == before
 
 

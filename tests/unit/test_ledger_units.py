@@ -50,7 +50,7 @@ def test_a_used_ledger_keeps_its_unit(path, units):
     before = dump(path)
     with pytest.raises(PolicyError, match=r"cannot (become public|change from)|names none of the tables") as refused:
         book(path, units=units, policy_digest="p2")
-    assert refused.value.detail.startswith("1 queries were charged")
+    assert refused.value.detail.startswith("Charges so far (1) are for the recorded units")
     assert "begin a new data set" in refused.value.hint
     assert dump(path) == before
     with book(path, units=UNITS) as ledger:

@@ -19,6 +19,8 @@ from sqlglot.parser import Parser
 
 import sfumato
 from sfumato import interrupts
+from sfumato.algebra import domains, group_keys
+from sfumato.algebra.functions import FUNCTIONS
 from sfumato.engines.duckdb import DuckDB, slices
 from sfumato.engines.duckdb import engine as duckdb_engine
 from sfumato.engines.duckdb import expressions as emit
@@ -29,12 +31,10 @@ from sfumato.engines.duckdb.fast_plans import physical
 from sfumato.errors import BudgetError, EngineError, LedgerError, PlanError, QueryError
 from sfumato.gateway import Gateway
 from sfumato.gateway import gateway as corridor
-from sfumato.gateway.recent_answers import Memory, Recent
-from sfumato.interrupts import Leash, Stopped, cancelled, planning, step, stopped
-from sfumato.sql import domains, group_keys
+from sfumato.gateway.recent_answers import Recent, RecentAnswers
+from sfumato.interrupts import CancelScope, Stopped, cancelled, planning, step, stopped
 from sfumato.sql.bind import bound_query as bound
 from sfumato.sql.bind import expressions, rewrite
-from sfumato.sql.functions import FUNCTIONS
 from sfumato.sql.read import parser as parsing
 from sfumato.sql.release import bundles, normal_rows
 from sfumato.sql.release import releases as cut
@@ -194,7 +194,7 @@ LARGE = f"SELECT {', '.join(f'SUM(age + age + age + age + age + age + {i})' for 
 def test_planning_has_its_time(gate: Gateway, monkeypatch: pytest.MonkeyPatch) -> None:
     """Of a client of a server; it is free, and the same query is planned where there is time for it."""
     monkeypatch.setattr(interrupts, "PLANNING_SECONDS", 0.01)
-    with Leash("ana").held():
+    with CancelScope("ana").held():
         refused = gate.explain(LARGE).refused
         with pytest.raises(QueryError, match=r"planning one query may take 0.01 seconds of processor time"):
             gate.sql(LARGE, epsilon=1)
@@ -207,7 +207,7 @@ def test_planning_has_its_time(gate: Gateway, monkeypatch: pytest.MonkeyPatch) -
 @pytest.mark.parametrize("at", [1, 2, 50, 1000, 2000])
 def test_planning_ends_where_it_is_cancelled(at: int, gate: Gateway, monkeypatch: pytest.MonkeyPatch) -> None:
     """At the next step, wherever that is."""
-    leash, taken = Leash("ana"), list[str]()
+    leash, taken = CancelScope("ana"), list[str]()
 
     def counted() -> None:
         taken.append("")
@@ -242,7 +242,7 @@ def test_every_part_of_planning_takes_steps(module: Any, gate: Gateway, monkeypa
 
 def test_what_was_paid_for_has_no_pace(gate: Gateway, monkeypatch: pytest.MonkeyPatch) -> None:
     """Neither the time of planning nor its client's wish ends what comes after the charge."""
-    leash, drawn = Leash("ana"), corridor.draw
+    leash, drawn = CancelScope("ana"), corridor.draw
 
     def late(*of: Any) -> Any:
         monkeypatch.setattr(interrupts, "PLANNING_SECONDS", -1.0)
@@ -253,7 +253,7 @@ def test_what_was_paid_for_has_no_pace(gate: Gateway, monkeypatch: pytest.Monkey
     monkeypatch.setattr(corridor, "draw", late)
     with leash.held():
         assert gate.sql("SELECT COUNT(*) FROM p", epsilon=10**6).rows == [(60,)]
-    with Leash("ana").held(), planning():
+    with CancelScope("ana").held(), planning():
         with pytest.raises(QueryError):
             step()
         with interrupts.detached():
@@ -446,7 +446,7 @@ def test_kept_rows_are_let_go(beside: Gateway) -> None:
     assert kept() == 3
     beside._planner._questions = Recent(1)
     beside._planner._plans = Recent(1)
-    beside._memory = Memory()
+    beside._memory = RecentAnswers()
     gc.collect()
     beside.explain("SELECT COUNT(*) FROM p JOIN (SELECT DISTINCT n, g + 9 AS g FROM y) AS w ON p.age = w.g")
     assert kept() == 1
@@ -586,7 +586,7 @@ def test_what_text_alone_breaks_between_stages_closes_nothing(gate: Gateway, mon
     """The sub-query is fast over one group and without end over all of them: 121^4 rows. It reads no private row."""
     monkeypatch.setattr(duckdb_engine, "FREE_SECONDS", 0.2)
     for i in range(4):  # three failures would close the data version
-        with Leash("ann").held():
+        with CancelScope("ann").held():
             assert gate.explain(STAGED.format(i), epsilon=1).refused is None
             with pytest.raises(QueryError, match="may run for") as refused:
                 gate.sql(STAGED.format(i), epsilon=1)

@@ -542,6 +542,24 @@ def test_values_of_units_that_are_equal_are_written_alike(kind: str, tmp_path: P
     assert people == texts
 
 
+@pytest.mark.parametrize("declared", ["integer", "decimal", "double"])
+def test_a_number_of_any_length_is_refused_whatever_the_rows_are(declared: str, tmp_path: Path) -> None:
+    """One that is longer than 64 bits made the engine fail; now the type decides."""
+    for number, value in enumerate(("1", "9" * 60)):
+        place = tmp_path / str(number)
+        place.mkdir()
+        with duckdb.connect(str(place / "p.duckdb")) as database:
+            database.execute("CREATE TABLE p (u INTEGER, x BIGNUM)")
+            database.execute(f"INSERT INTO p VALUES (1, '{value}')")
+        (place / "sfumato.toml").write_text(
+            f"[source]\nengine = 'duckdb'\nfiles = 'p.duckdb'\n[data]\nid = 'd'\n[privacy]\nepsilon = 1\n"
+            f"[tables.p]\nunit = 'u'\nrows_per_unit = 1\n[tables.p.columns]\nu = {{}}\nx = {{ type = '{declared}' }}\n",
+            encoding="utf-8",
+        )
+        with pytest.raises(PolicyError, match="is of type BIGNUM"):
+            connect(load_policy(place / "sfumato.toml"))
+
+
 def test_no_engine_takes_a_float_for_an_identifier() -> None:
     """0 and -0 are equal, and all NaN: two people would be one."""
     for column in (

@@ -371,6 +371,8 @@ def test_order_statistics_find_what_is_there() -> None:
 TYPED = """
 from decimal import Decimal
 from fractions import Fraction
+from sfumato import design, geo
+from sfumato.design.optimum import Optimum
 from sfumato.mechanisms import Gaussian, Geometric, KeySelection, Laplace, OrderStatistic, PrefixSums, SparseVector
 
 Geometric(1, 1)
@@ -382,6 +384,9 @@ OrderStatistic(None, 1, 1)
 PrefixSums(1, 8, epsilon=1)
 epsilon: Fraction = Geometric(1, 1).epsilon
 positives: int = SparseVector(1, 1).positives
+noisy: int = Geometric(1, 1).release(5)
+best: Optimum = design.optimal("uniform", "distance", 1, "manhattan", inputs=range(3))
+place: geo.LocationMechanism = geo.within("ln 4", 200, around=(48.85, 2.35))
 """
 
 
@@ -390,9 +395,13 @@ def test_what_people_write_type_checks(tmp_path: Path) -> None:
     """Parameters may be written as int, float, Decimal, Fraction or text, and are read as Fractions."""
     right, wrong = tmp_path / "right.py", tmp_path / "wrong.py"
     right.write_text(TYPED)
-    wrong.write_text(TYPED + "Geometric([1], 1)\nword: str = Geometric(1, 1).epsilon\n")
+    wrong.write_text(
+        TYPED + "Geometric([1], 1)\nword: str = Geometric(1, 1).epsilon\n"
+        'none: str = Geometric(1, 1).release(5)\nless: str = design.optimal("uniform", "distance", 1, "manhattan")\n'
+        'sent: str = geo.within("ln 4", 200, around=(48.85, 2.35))\n'
+    )
     source = str(Path(mechanisms.__file__).parents[2])
-    for file, errors in ((right, 0), (wrong, 2)):
+    for file, errors in ((right, 0), (wrong, 5)):
         run = subprocess.run(
             [sys.executable, "-m", "mypy", "--strict", "--cache-dir", str(tmp_path / "cache"), str(file)],
             check=False,

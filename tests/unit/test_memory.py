@@ -1,6 +1,7 @@
 """What the gateway remembers: the same answers, under the same rules, with less work."""
 
 import threading
+import time
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
@@ -14,9 +15,11 @@ from sfumato.cli import clinic
 from sfumato.errors import BudgetError, EngineError, SfumatoError
 from sfumato.gateway import Gateway, Query
 from sfumato.gateway import gateway as corridor
+from sfumato.gateway.per_query_lock import QueryLocks
 from sfumato.gateway.planner import Planner
 from sfumato.gateway.recent_answers import Recent
 from sfumato.gateway.run_and_sample import draw
+from sfumato.interrupts import CancelScope, cancelled, who
 from tests.plans import plan_of
 
 COUNT = "SELECT area, COUNT(*) AS n FROM patient GROUP BY area"
@@ -165,6 +168,59 @@ def test_one_question_asked_at_once_is_paid_for_once(gate, monkeypatch):
     assert len({answer.receipt for answer in answers}) == 1
     assert gate.budget("ana").spent.epsilon == Fraction(2, 10)
     assert gate._turns._waiting == {}
+
+
+def test_nobody_waits_behind_who_waits_for_their_own_slots(gate, monkeypatch):
+    """Two long runs of one analyst, who then asks what another wants to know: the other one is answered."""
+    goes_on, running = threading.Event(), []
+
+    def slow(engine, asked):
+        if who() == "ana" and len(asked.question.items) == 2:
+            running.append(asked.digest)
+            assert goes_on.wait(60)
+        return draw(engine, asked)
+
+    def ask(sql, scope):
+        with scope.held():
+            return gate.sql(sql, analyst=scope.analyst, epsilon="0.01")
+
+    monkeypatch.setattr(corridor, "draw", slow)
+    wanted = "SELECT COUNT(*) FROM patient"
+    with ThreadPoolExecutor(4) as pool:
+        try:
+            long = [
+                pool.submit(ask, COUNT.replace("GROUP", f"WHERE age > {i} GROUP"), CancelScope("ana")) for i in (1, 2)
+            ]
+            while len(running) < 2:
+                assert not any(future.done() for future in long)
+                time.sleep(0.01)
+            waits = pool.submit(ask, wanted, CancelScope("ana"))
+            while gate.budget("ana").spent.epsilon < Fraction(3, 100):
+                time.sleep(0.01)
+            assert not waits.done(), "it was charged, and waits for a run of the same analyst to end"
+            told = pool.submit(ask, wanted, CancelScope("zoe")).result(60)
+            assert waits.result(60).receipt == told.receipt
+            assert told.cost.epsilon == 0, "it was paid for once"
+            assert not any(future.done() for future in long)
+        finally:
+            goes_on.set()
+    assert gate._turns._waiting == {}
+    assert not gate._running._taken
+
+
+def test_who_waits_for_a_turn_stops_when_it_is_cancelled():
+    turns, leaves = QueryLocks(), CancelScope("ana")
+
+    def wait():
+        with leaves.held(), turns.of("q"):
+            raise AssertionError("this turn was taken")
+
+    with ThreadPoolExecutor(1) as pool, turns.of("q"):
+        waits = pool.submit(wait)
+        leaves.cancel(cancelled("user request"))
+        with pytest.raises(SfumatoError, match="user request"):
+            waits.result(60)
+    assert turns._waiting == {}
 
 
 def test_a_question_that_failed_does_not_keep_others_waiting(gate, monkeypatch):

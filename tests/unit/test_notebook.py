@@ -15,6 +15,8 @@ import sfumato
 from sfumato.errors import BudgetError, InputError, PolicyError, QueryError
 from sfumato.gateway.charts import Mark, thin, ticks
 from sfumato.gateway.rounding import around
+from sfumato.server.http.playground import play
+from sfumato.server.pgwire.results import BUDGET_FIELDS
 
 N = 3000
 SQL = "SELECT ill, COUNT(*) AS n, AVG(age) AS age FROM data GROUP BY ill"
@@ -50,15 +52,16 @@ def test_text_is_short_and_says_what_counts(gate, answer):
     assert len(lines) == 1 + 3 + 3
     assert lines[4].startswith("cost: epsilon 100; epsilon ")
     assert lines[5].startswith("note: ")
-    assert lines[6].startswith("unknown: ")  # the mean of the NULL group, in which nobody is
+    assert lines[-1].startswith("note on age: unknown: ")  # the mean of the NULL group, in which nobody is
+    assert lines[-1].partition(" (")[2].startswith("row 3)")
     preview = gate.explain("SELECT COUNT(*) AS n FROM data", epsilon=2)
     assert repr(preview).split("\n")[:2] == [
         "column  noise      scale  ± at 95 %",
         "n       geometric    0.5          1  one person changes it by at most 1",
     ]
     assert "would cost: epsilon 2; epsilon" in repr(preview)
-    assert repr(gate.budget()).startswith("Budget of everybody together: epsilon ")
-    assert repr(gate).startswith('<Gateway "data": data; Budget of everybody together: epsilon ')
+    assert repr(gate.budget()).startswith("Total budget (all analysts): epsilon ")
+    assert repr(gate).startswith('<Gateway "data": data; Total budget (all analysts): epsilon ')
     refused = repr(gate.explain("SELECT * FROM data"))
     assert refused.startswith("refused: ")
     assert "HINT: " in refused
@@ -105,7 +108,21 @@ def test_a_number_that_says_nothing_is_called_unknown():
     assert any(cell for row in found.untold() for cell in row)
     for i, (line, row) in enumerate(zip(repr(found).split("\n")[1:4], found.untold(), strict=True)):
         assert ("unknown (0 to 120)" in line) == row[1] == ([i, 1] in found.to_dict()["unknown"])
-    assert "unknown <small>(0 to 120)</small>" in found._repr_html_()
+    assert ">unknown</td><td><small>(0 to 120)</small></td>" in found._repr_html_()
+
+
+def test_an_unknown_number_is_not_drawn():
+    """A bar at 79 with a whisker over everything is read as 79."""
+    frame = pd.DataFrame({"ssn": range(2000), "age": [30] * 2000, "ill": ["yes"] * 2000})
+    many = sfumato.protect(
+        frame, unit="ssn", rows_per_unit=1, epsilon=4, bounds={"age": (0, 120)}, values={"ill": ["yes", "no"]}
+    )
+    found = many.sql("SELECT ill, AVG(age) AS age FROM data GROUP BY ill", epsilon=0.1)
+    unknown = sum(row[1] for row in found.untold())
+    assert unknown in (1, 2)
+    svg = found.plot().svg
+    assert svg.count('class="bar"') == 3 - unknown
+    assert f"age by ill ({unknown} unknown number{'s' if unknown > 1 else ''} not drawn)" in svg
 
 
 def test_a_frozen_ledger_is_known_before_anybody_asks(gate):
@@ -144,6 +161,25 @@ def test_an_answer_without_rows_is_still_an_answer(gate):
         nobody.plot()
 
 
+@pytest.mark.parametrize(("number", "noise"), [("COUNT(*)", None), ("AVG(age)", None), ("AVG(age)", "gaussian")])
+def test_how_large_a_group_must_be_is_said_before_anything_is_charged(number, noise):
+    """A query over undeclared keys may return no row: the preview names the number that decides."""
+    rows = {"id": range(900), "street": [f"street {i % 60}" for i in range(900)], "age": [40] * 900}
+    gate = sfumato.protect(
+        pd.DataFrame(rows), unit="id", rows_per_unit=1, epsilon=4, delta=1e-6, bounds={"age": (0, 120)}
+    )
+    options = {} if noise is None else {"noise": noise}
+    sql = f"SELECT street, {number} AS n FROM data GROUP BY street"
+    preview = gate.explain(sql, epsilon="0.1", **options)
+    (said,) = [note for _, note in preview.notes if note.endswith("(thresholding)")]
+    assert int(re.search(r"[\d,]+", said)[0].replace(",", "")) > 30  # 15 people live in each street
+    answer = gate.sql(sql, epsilon="0.1", **options)
+    assert said in [note for _, note in answer.notes]
+    assert len(answer) == 0
+    assert repr(answer).split("\n")[1] == "(no rows)"
+    assert "(no rows)" in answer._repr_html_()
+
+
 def test_frames_have_plain_types_and_intervals_when_asked(gate, answer):
     frame = answer.to_pandas()
     assert frame.columns.tolist() == ["ill", "n", "age"]
@@ -173,7 +209,7 @@ def test_charts_have_whiskers_and_ticks(gate, answer):
     bars = ET.fromstring(gate.sql("SELECT ill, COUNT(*) FROM data GROUP BY ill", epsilon=1).plot().svg)
     ns = "{http://www.w3.org/2000/svg}"
     assert len([line for line in bars.iter(f"{ns}line") if line.get("class") == "whisker"]) >= 3
-    assert ET.fromstring(answer.plot(y="age").svg).find(f"{ns}title").text == "age by ill"
+    assert ET.fromstring(answer.plot(y="n").svg).find(f"{ns}title").text == "n by ill"
     line = ET.fromstring(gate.sql(DAILY, epsilon=10).plot()._repr_svg_())
     assert any(part.get("class") == "band" for part in line.iter(f"{ns}polygon"))
     for wrong in ({"x": "m"}, {"y": "m"}, {"y": "ill"}):
@@ -203,7 +239,7 @@ def test_matplotlib_axes_are_drawn_on(answer):
 
 
 def test_thinning_keeps_every_peak():
-    marks = [Mark("", i, 1000.0 if i == 4321 else i % 7, 0, 0, "") for i in range(10_000)]
+    marks = [Mark(None, "", i, 1000.0 if i == 4321 else i % 7, 0, 0, "") for i in range(10_000)]
     kept = thin(marks)
     assert len(kept) <= 600
     assert [mark.at for mark in kept] == sorted(mark.at for mark in kept)
@@ -243,3 +279,48 @@ def test_a_refusal_ends_in_our_sentence_and_hides_our_frames(gate):
         assert 1 <= len(ours) <= 2  # where it enters and where it is raised, and nothing in between
         assert raised.value.__suppress_context__
         assert raised.value._render_traceback_() == [f"{type(raised.value).__name__}: {raised.value}"]
+
+
+def test_text_in_the_place_of_a_query_is_refused_by_name(gate):
+    with pytest.raises(InputError, match="not a Query"):
+        gate.answer(SQL)
+    assert isinstance(gate.preview(SQL).refused, InputError)
+
+
+@pytest.mark.filterwarnings("ignore::UserWarning")
+def test_an_undeclared_key_without_delta_says_what_to_pass():
+    rows = pd.DataFrame({"id": range(50), "word": ["a", "b"] * 25})
+    with sfumato.protect(rows, "id", 1, 1) as gateway, pytest.raises(QueryError) as caught:
+        gateway.sql("SELECT word, COUNT(*) FROM data GROUP BY word")
+    assert "delta=" in caught.value.hint
+    assert "values=" in caught.value.hint
+
+
+def test_what_is_left_is_counted_in_queries_of_the_cost_beside_it():
+    """`about 44 more` beside epsilon 3.9 and cost 0.1 looked like a mistake; so did 0 left after a refused query."""
+    frame = pd.DataFrame({"ssn": range(200)})
+    gate = sfumato.protect(frame, unit="ssn", rows_per_unit=1, epsilon=4, delta=1e-6)
+    sql = "SELECT COUNT(*) AS n FROM data"
+    enough = "(enough for about 59 queries at epsilon 0.1, composed with zCDP)"
+    assert f"epsilon 4 left {enough}, epsilon 3.9 after" in repr(gate.explain(sql, epsilon=0.1))
+    assert "(enough for about 4 queries at epsilon 1)" in repr(gate.explain(sql, epsilon=1))
+    assert "(enough for about 1 query at epsilon 3)" in repr(gate.explain(sql, epsilon=3))
+    refused = gate.explain(sql, epsilon=5)
+    assert refused.refused is not None
+    assert "epsilon 4 left (not enough for another query like this), – after" in repr(refused)
+    gate.sql(sql, epsilon=0.1)
+    again = gate.sql(sql, epsilon=0.1)
+    assert "cost: free, the answer was stored; epsilon 3.9 left\n" in f"{again}\n"
+
+
+def test_the_delta_of_a_budget_says_what_it_is_for():
+    gate = sfumato.protect(pd.DataFrame({"ssn": range(9)}), unit="ssn", rows_per_unit=1, epsilon=4, delta=1e-6)
+    assert ">delta (group selection)<" in gate.budget()._repr_html_()
+    assert [field.name for field in BUDGET_FIELDS] == ["budget", "epsilon", "rho", "delta (group selection)"]
+
+
+def test_randomized_response_is_about_an_answer():
+    """Everybody is in the data there: epsilon bounds what is learnt of Bob's answer."""
+    rows = [row[0] for row in play("response", {"epsilon": "1"})["rows"]]
+    assert "a 50 % suspicion that Bob's true answer is yes becomes at most" in rows
+    assert not any("in the data" in row for row in rows)

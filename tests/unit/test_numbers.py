@@ -15,7 +15,7 @@ from sfumato.mechanisms.order import MostFrequent, OrderStatistic
 from sfumato.mechanisms.rank_interval import RankInterval
 from sfumato.pictures import largest_ratio
 from sfumato.server.http.distribution_plots import column_law
-from sfumato.types import Exact
+from sfumato.types import Exact, show
 
 EPSILON = Fraction(1, 10)
 ONE = [  # a question of one release, and what its column is computed from: law, epsilon, what one person moves
@@ -27,7 +27,7 @@ ONE = [  # a question of one release, and what its column is computed from: law,
     ("CORR(age, pay)", [(Geometric, EPSILON, "14400000000")]),
     ("BOOL_OR(age > 99)", [(Geometric, EPSILON, "1")]),
     ("SUM(pay) / COUNT(*)", [(Geometric, EPSILON / 2, "1000"), (Geometric, EPSILON / 2, "1")]),
-    ("COUNT(*) FILTER (WHERE age > 50) * COUNT(*)", [(Geometric, EPSILON / 2, "1")]),
+    ("COUNT(*) FILTER (WHERE age > 50) * COUNT(*)", [(Geometric, EPSILON, "1")]),  # the part and the rest
     ("MIN(age)", [(OrderStatistic, EPSILON, None)]),
     ("MAX(day)", [(OrderStatistic, EPSILON, None)]),
     ("MEDIAN(pay)", [(OrderStatistic, EPSILON * 3 / 4, None)]),  # the rest is for its interval
@@ -110,7 +110,20 @@ def test_where_there_is_no_picture_there_is_a_sentence(gate: Gateway) -> None:
     )
     found = law(unknown, "SELECT COUNT(*) FROM data")
     assert (found["pictures"], found["epsilon"]) == ([], None)
-    assert found["why"].startswith("its law is known when")
+    assert found["why"].startswith("its law is known once")
+
+
+def test_the_law_says_what_the_rest_of_the_epsilon_pays_for() -> None:
+    """A query that cost 0.1 showed "Epsilon 0.05" in the law of its count, without a word of the other half."""
+    frame = pd.DataFrame({"id": [1, 2, 3], "note": ["x", "y", "z"], "age": [1, 2, 3]})
+    chosen = sfumato.protect(frame, unit="id", rows_per_unit=2, epsilon=4, delta=1e-6, bounds={"age": (0, 9)})
+    found = law(chosen, "SELECT note, SUM(age) FROM data GROUP BY note", 1)
+    own = Fraction(found["pictures"][0]["epsilon"])
+    assert 0 < own < EPSILON
+    rest = f"the other {show(EPSILON - own)} pays for partition selection;"
+    assert found["why"].startswith(f"the query costs epsilon 0.1: {show(own)} is for this column, {rest}")
+    both = law(chosen, "SELECT note, SUM(age), SUM(age * age) FROM data GROUP BY note", 1)
+    assert " pays for partition selection and for the other columns;" in both["why"]
 
 
 @pytest.mark.parametrize("adjacency", ["add-remove", "replace"])

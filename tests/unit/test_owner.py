@@ -67,11 +67,20 @@ def test_the_owner_is_told_what_does_not_hold(tmp_path: Path) -> None:
         (23, "cost", "1 value (20.0 %) not of type decimal: NULL"),
         (23, "cost", "1 value (20.0 %) below min: counted as min"),
         (23, "cost", "1 value (20.0 %) above max: counted as max"),
-        (24, "day", "1 row with NULL: left out, as nulls = false says"),
+        (24, "day", "1 row with NULL: left out (nulls = false)"),
         (24, "day", "1 value (20.0 %) not of type date: NULL"),
         (24, "day", "1 value (20.0 %) above max: counted as max"),
         (25, "note", "1 text (20.0 %) longer than 3 characters: truncated"),
     ]
+
+
+def test_identifiers_that_two_tables_declare_differently_are_told(tmp_path: Path) -> None:
+    apart = GOOD.replace('unit = { join = "p", on = "who = id" }', 'unit = "who"')
+    longer = apart.replace('who = { type = "text", max_length = 9', 'who = { type = "text", max_length = 8')
+    for policy, lines in ((apart, []), (longer, [22])):
+        report = check(home(tmp_path, policy))
+        told = [one for one in report.warnings if "declared differently from p.id" in one.message]
+        assert [one.line for one in told] == lines
 
 
 def test_who_has_more_than_the_one_row_is_left_out_whole(tmp_path: Path) -> None:
@@ -204,7 +213,7 @@ def test_a_json_name_that_no_line_has_is_a_warning(tmp_path: Path) -> None:
     report = check(path)
     assert report.problems == ()
     assert [one.message for one in report.warnings if one.column == "sex"] == [
-        "every value is NULL: is the name spelled as in the files?"
+        "every value is NULL: does the name match the files?"
     ]
 
 

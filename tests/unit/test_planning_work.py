@@ -13,6 +13,7 @@ import pytest
 from sqlglot import exp
 
 import sfumato
+from sfumato.algebra import relations, tree
 from sfumato.engines import base
 from sfumato.engines.duckdb import DuckDB
 from sfumato.engines.duckdb import relations as select
@@ -20,10 +21,9 @@ from sfumato.errors import QueryError
 from sfumato.gateway import Gateway
 from sfumato.server.per_user_limits import Allowance
 from sfumato.server.pgwire.results import WireTask
-from sfumato.server.pgwire.session_objects import SessionShelf
+from sfumato.server.pgwire.session_objects import SessionObjects
 from sfumato.server.pgwire.settings import Settings
 from sfumato.server.pgwire.statement_kinds import check_length
-from sfumato.sql import relations, tree
 from sfumato.sql.read import normalize, parameters, parser
 from sfumato.sql.read.lexer import statements
 from sfumato.sql.read.parameters import fill, types
@@ -182,7 +182,7 @@ def test_a_list_is_looked_for_near_its_parameter_alone() -> None:
 def test_a_long_statement_is_not_tried_with_every_sample(text: str, sqlstate: str, planned: int) -> None:
     """What reaches a limit reaches it with other values too; and what is long is planned twice at most."""
     (statement,) = statements(f"SELECT COUNT(*) FROM p WHERE note = '{text}' AND note = $1")
-    shelf = SessionShelf(Settings("ana"), {}, Allowance(10**9))
+    shelf = SessionObjects(Settings("ana"), {}, Allowance(10**9))
     steps, looks = shelf.checked(shelf.prepared(statement, ()), shelf.options(None)), 0
     error: QueryError | None = None
     try:

@@ -434,6 +434,27 @@ def test_mistakes_in_python_have_no_place(given, message):
     assert (caught.value.message, caught.value.detail, caught.value.position) == (message, None, None)
 
 
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"epsilon": 1}, 'unknown key "epsilon"'),
+        ({"intervals": "yes"}, 'must be one of "on", "off"'),
+        ({"confidence": 95}, "must be between 0 and 1"),
+        ({"noise": "none"}, "must be one of"),
+    ],
+)
+def test_settings_of_an_analyst_are_checked(settings, message):
+    with pytest.raises(PolicyError, match=message):
+        from_dict(document(analysts={"ana": {"epsilon": 1, "settings": settings}}))
+
+
+def test_settings_of_an_analyst_change_no_digest():
+    plain, given = ({"epsilon": 1}, {"epsilon": 1, "settings": {"intervals": "on", "confidence": 0.9}})
+    one, other = (from_dict(document(analysts={"ana": share})) for share in (plain, given))
+    assert other.analysts["ana"].settings == (("sfumato.intervals", "on"), ("sfumato.confidence", "0.9"))
+    assert one.digest == other.digest
+
+
 def test_bounds_without_a_last_decimal():
     tables = document()["tables"]
     tables["t"]["columns"]["x"] = {"type": "decimal", "min": 0, "max": Fraction(1, 3)}

@@ -133,7 +133,9 @@ def test_the_form_shows_what_the_text_says_and_what_holds_where_it_says_nothing(
     assert found["privacy", "epsilon"]["value"] == "4"
     assert found["privacy", "delta"]["value"] == "1e-6"  # as it is written
     assert (found["privacy", "timing"]["value"], found["privacy", "timing"]["default"]) == (None, "plain")
-    assert found["privacy", "epsilon"]["about"].endswith("A suspicion of 50 % becomes at most 98.3 %.")
+    assert found["privacy", "epsilon"]["about"].endswith(
+        "A 50 % suspicion that somebody is in the data becomes at most 98.3 %, one about their values at most 99.97 %."
+    )
     assert found["tables", "patient", "unit"]["options"][-1] == "row"
     assert found["tables", "patient", "columns", "disease", "values"]["value"][0] == "Cold"
     assert found["tables", "patient", "columns", "admitted", "min"]["value"] == "2015-01-01"

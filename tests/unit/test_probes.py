@@ -7,10 +7,10 @@ from datetime import date
 
 import pytest
 
+from sfumato.algebra.relations import releases_in, scans_in
 from sfumato.errors import QueryError
 from sfumato.sql.query_binding import bind
 from sfumato.sql.read.parser import parse
-from sfumato.sql.relations import releases_in, scans_in
 from tests.laws.directed import INT, LIST, policy
 from tests.tableless import tableless
 

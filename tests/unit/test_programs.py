@@ -6,12 +6,12 @@ from functools import lru_cache
 import duckdb
 import pytest
 
+from sfumato.algebra.column_elements import elements
 from sfumato.engines.duckdb.unit_reports import elements_sql
 from sfumato.errors import BudgetError, EngineError, SfumatoError
 from sfumato.gateway import open_policy
 from sfumato.ledger import Ledger
 from sfumato.policy import load
-from sfumato.sql.release.column_elements import elements
 from sfumato.verify import program
 
 SUM = """Total(d : private {0..5} list) : public int

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import warnings
 from datetime import date, datetime
+from decimal import Decimal
 
 import numpy as np
 import pandas as pd
@@ -61,6 +62,59 @@ def test_types_come_from_the_schema(frame):
     assert ask(gate, "SELECT COUNT(*) FROM data WHERE cost < 25") == [(100,)]
     assert dict(ask(gate, "SELECT smoker, COUNT(*) FROM data GROUP BY smoker"))[True] == 100
     assert dict(ask(gate, "SELECT town, COUNT(*) FROM data GROUP BY town")) == dict.fromkeys("abcd", 100)
+
+
+MOMENT, DAY, CENTS = datetime(2024, 1, 1, 10), date(2024, 1, 1), Decimal("1.50")
+TYPED = {
+    **{
+        f"category of {name}": (pd.CategoricalDtype(pd.array(known, dtype=name)), known[:1], [known[1], None])
+        for name, known in {
+            "int64": [2**60 + 1, 2**60 + 2],
+            "int8": [1, 2],
+            "Int64": [1, 2],
+            "float64": [1.0, 2.5],
+            "boolean": [True, False],
+            "string": ["1", "x"],
+            "datetime64[us]": [MOMENT, datetime(1700, 1, 1)],
+        }.items()
+    },
+    "category of objects": (pd.CategoricalDtype([1, "x", DAY]), [1], ["x", DAY, None]),
+    "object": (np.dtype(object), [1], ["x", 2.5, DAY, b"x", [1], CENTS, float("nan"), 2**100, pd.NaT, pd.NA, None]),
+    "Int64": (pd.Int64Dtype(), [1], [None, 2**62]),
+    "float": (np.dtype("float32"), [1.5], [None, float("inf")]),
+    "time": (np.dtype("datetime64[ns]"), [MOMENT], [None, datetime(1700, 1, 1)]),
+    "numbers of Arrow": (pa.dictionary(pa.int32(), pa.int64()), [1], [2, None]),
+    "texts of Arrow": (pa.dictionary(pa.int8(), pa.string()), ["x"], ["y", None]),
+    "decimals of Arrow": (pa.decimal128(38, 5), [CENTS], [None, Decimal("9" * 30)]),
+    "moments of Arrow": (pa.timestamp("ns"), [MOMENT], [None, datetime(1700, 1, 1)]),
+    "large numbers of Arrow": (pa.uint64(), [1], [None, 2**64 - 1]),
+    "categories of Polars": (pl.Categorical, ["x"], ["y", None]),
+    "decimals of Polars": (pl.Decimal(20, 3), [CENTS], [None]),
+}
+"""Types, what others have, and what one person may have beside them."""
+
+
+def frame_of(kind, values):
+    if isinstance(kind, pa.DataType):
+        return pa.table({"id": range(len(values)), "x": pa.array(values, kind)})
+    if isinstance(kind, pl.datatypes.DataTypeClass | pl.DataType):
+        return pl.DataFrame({"id": range(len(values)), "x": pl.Series(values, dtype=kind)})
+    return pd.DataFrame({"id": np.arange(len(values)), "x": pd.Series(values, dtype=kind)})
+
+
+@pytest.mark.parametrize("name", TYPED)
+def test_no_value_of_a_frame_decides_its_types(name):
+    """Declared types, and what others hold, are the same with one person and without; so are refusals."""
+    kind, values, others = TYPED[name]
+    asked = ("SELECT x, COUNT(*) FROM data GROUP BY x", "SELECT COUNT(*) FROM data WHERE x > 1")
+
+    def seen(more):
+        gate = protect(frame_of(kind, [*values, *more]))
+        rows = gate._engine._private.execute("SELECT * FROM data ORDER BY id LIMIT 1").fetchall()
+        return gate.policy.tables, repr(rows), [str(gate.explain(sql).refused) for sql in asked]
+
+    alone = seen([])
+    assert all(seen([other]) == alone for other in others)
 
 
 def test_columns_and_hide_say_what_can_be_used():
@@ -124,6 +178,10 @@ def test_days_of_objects_are_days():
         ({"bounds": {"cost": (0, 9)}}, r'bounds\["cost"\]: a column of type double needs a grid'),
         ({"bounds": {"cost": (0, 9, -1)}}, r'bounds\["cost"\]: the grid must be above 0'),
         ({"bounds": {"seen": (0, 9)}}, r'bounds\["seen"\] must be two dates or two times'),
+        (
+            {"bounds": {"town": (0, 3)}},
+            r'bounds\["town"\]: the column is text, which has no bounds(.|\n)*values=\{"town"',
+        ),
         ({"bounds": {"smoker": (0, 1)}}, r'bounds\["smoker"\]: the column is boolean'),
         ({"values": {"town": "abcd"}}, r'values\["town"\] must be a list'),
         ({"values": {"town": [1, 2]}}, r'values\["town"\]: the column is text, but 1 is int'),

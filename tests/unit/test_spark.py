@@ -17,6 +17,10 @@ import duckdb
 import pytest
 
 import sfumato
+from sfumato.algebra.functions import call
+from sfumato.algebra.job import FINE
+from sfumato.algebra.pattern_meaning import read
+from sfumato.algebra.tree import TEXT, Column, Facts
 from sfumato.engines.spark import Spark, going_back, session, text_lines, texts
 from sfumato.engines.spark.expressions import expression
 from sfumato.engines.spark.session import SparkServer
@@ -24,15 +28,12 @@ from sfumato.engines.spark.settings import SETTINGS
 from sfumato.engines.spark.spelling import once, text
 from sfumato.engines.spark.tables import open_table, placed
 from sfumato.errors import EngineError, InputError, PolicyError, QueryError
-from sfumato.interrupts import Leash, Stopped, cancelled
+from sfumato.interrupts import CancelScope, Stopped, cancelled
 from sfumato.policy import load
 from sfumato.sql.bind.constants import constant
-from sfumato.sql.functions import call
-from sfumato.sql.job import FINE
-from sfumato.sql.pattern_meaning import read
-from sfumato.sql.tree import TEXT, Column, Facts
+from tests.needed import needed
 
-pytest.importorskip("pyspark")
+needed("pyspark")
 MASTER = "local[2]"
 POLICY = """
 [source]
@@ -210,7 +211,7 @@ _LONG = "SELECT COUNT(*) FROM range(1000000000) AS a CROSS JOIN range(1000000) A
 
 
 def test_a_run_ends_with_its_client(server: SparkServer) -> None:
-    leash = Leash()
+    leash = CancelScope()
     threading.Timer(1.0, lambda: leash.cancel(cancelled("user request"))).start()
     with pytest.raises(QueryError, match="user request"):
         server.cells(_LONG, leash)
@@ -636,6 +637,33 @@ def test_a_key_that_is_none_is_refused(tmp_path: Path) -> None:
     with duckdb.connect() as link:
         link.execute(f"COPY ({PERSON} UNION ALL SELECT 7, 'north', NULL) TO '{tmp_path}/person.parquet'")
     with pytest.raises(PolicyError, match="not unique"):
+        Spark(load(file))
+
+
+def test_a_composite_key_leads_to_persons(tmp_path: Path) -> None:
+    """By both columns: one of them leads to several people. Where both do, it is no key."""
+    file = write(tmp_path)
+    text = file.read_text().replace('on = "who = id"', 'on = "who = id AND kind = region"')
+    file.write_text(
+        text.replace('unit = "id"', 'unit = "ssn"').replace("id = {", 'ssn = { type = "integer" }\nid = {', 1)
+    )
+    twice = "SELECT 10 * id + n AS ssn, id, ['a', 'b'][n] AS region, born FROM p, range(1, 3) r(n)"
+    with duckdb.connect() as link:
+        link.execute(f"CREATE TABLE p AS {PERSON}")
+        link.execute(f"COPY ({twice}) TO '{tmp_path}/person.parquet'")
+        file.write_text(file.read_text().replace('["north", "south"]', '["a", "b"]'))
+        engine = Spark(load(file))
+        try:
+            found = exact(
+                engine,
+                file,
+                "SELECT COUNT(*), COUNT(DISTINCT ssn) FROM visit v JOIN person p ON who = id AND kind = region",
+            )
+        finally:
+            engine.close()
+        assert sorted(found[0].values()) == [(400 << 20, 100)]
+        link.execute(f"COPY ({twice} UNION ALL SELECT 7, 1, 'a', NULL) TO '{tmp_path}/person.parquet'")
+    with pytest.raises(PolicyError, match=r"person\.region, id.*not unique"):
         Spark(load(file))
 
 

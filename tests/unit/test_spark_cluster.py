@@ -13,9 +13,10 @@ from pathlib import Path
 
 import pytest
 
+from tests.needed import needed
 from tests.unit.test_spark import ASKED, write
 
-pyspark = pytest.importorskip("pyspark")
+pyspark = needed("pyspark")
 pytestmark = pytest.mark.slow
 _CLIENT = """
 import sys
@@ -77,7 +78,7 @@ def started(folder: Path, port: int, *command: str) -> Iterator[None]:
 
 
 def test_a_connect_server_gives_the_same_vector(tmp_path: Path) -> None:
-    pytest.importorskip("grpc")
+    needed("grpc")
     policy, port = write(tmp_path), free_port()
     server = (
         *("spark-submit", "--master", "local[2]", "--class", "org.apache.spark.sql.connect.service.SparkConnectServer"),

@@ -12,9 +12,10 @@ import pytest
 from sfumato.engines.spark.session import SparkServer
 from sfumato.errors import PolicyError
 from sfumato.owner.draft import draft, look, person_of
+from tests.needed import needed
 from tests.unit.test_spark import write
 
-pytest.importorskip("pyspark")
+needed("pyspark")
 
 
 def test_a_policy_is_drafted_from_paths_and_a_catalog(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

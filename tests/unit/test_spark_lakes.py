@@ -20,16 +20,17 @@ import pyarrow as pa
 import pytest
 from pyarrow import parquet
 
+from sfumato.algebra.job import FINE
 from sfumato.engines.spark import Spark
 from sfumato.engines.spark.session import SparkServer
 from sfumato.engines.spark.settings import KEPT, SETTINGS
 from sfumato.engines.spark.tables import open_table
 from sfumato.errors import PolicyError
 from sfumato.policy import load
-from sfumato.sql.job import FINE
+from tests.needed import needed
 from tests.unit.test_spark import ASKED, exact, visits, write
 
-pytest.importorskip("pyspark")
+needed("pyspark")
 
 
 @pytest.fixture

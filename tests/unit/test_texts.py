@@ -17,6 +17,7 @@ TWO = [("a", "1"), ("b", "2")]
 LONG = b"x" * (texts.LONGEST_LINE - 100)
 TOO_LONG = b"x" * (40 << 20)
 """More than the engine's buffer of 32 MB: by itself it would leave such a line out at the end of a file."""
+MANY_LINES = (b"y" * 1000 + b"\n") * 4_000
 BIG = b"x" * (3 << 20)
 
 READ = {
@@ -38,6 +39,8 @@ READ = {
     "a NUL": (HEAD + b"a,\x00\nb,2\n", [("a", "\x00"), ("b", "2")]),
     "a long last line": (HEAD + b"a,1\nb," + LONG, [("a", "1"), ("b", LONG.decode())]),
     "a long first line": (HEAD + b"b," + LONG + b"\na,1\n", [("b", LONG.decode()), ("a", "1")]),
+    "a long row of many lines": (HEAD + b'a,1\nb,"' + MANY_LINES + b'"\n', [("a", "1"), ("b", MANY_LINES.decode())]),
+    "the same before another": (HEAD + b'b,"' + MANY_LINES + b'"\na,1', [("b", MANY_LINES.decode()), ("a", "1")]),
     "nothing but names": (HEAD, []),
     "no end after the names": (b"who,note", []),
 }  # fmt: skip
@@ -52,7 +55,6 @@ REFUSED = {
     "with carriage returns in it": HEAD + b"a,1\nb," + (b"x" * 999_999 + b"\r") * 3 + b"\n",
     "after carriage returns": b"who,note\ra,1\rb," + BIG + b"\r",
     "a quoted one": HEAD + b'a,1\nb,"' + BIG + b'"\n',
-    "a quoted one of many lines": HEAD + b'a,1\nb,"' + (b"y" * 1000 + b"\n") * 4_000 + b'"\n',
     "a quote that does not end": HEAD + b'a,1\nb,"2\nc,3\n',
     "text after a quote": HEAD + b'a,1\nb,"2"x\nc,3\n',
     "too few fields": HEAD + b"a,1\nb\nc,3\n",
@@ -139,6 +141,16 @@ def test_a_text_file_that_cannot_be_read_is_refused(tmp_path, name, kind, ending
     assert "xxxx" not in told
     with pytest.raises(PolicyError):
         look(policy)
+
+
+def test_lines_in_a_quoted_text_are_no_rows(tmp_path):
+    """Where a scanner begins in the middle of a large file, a line of somebody's note looks like a row."""
+    note, many = "forged,7\n" * 20, 150_000
+    data = HEAD + "".join(f'p{i},"{note}"\n' for i in range(many)).encode()
+    assert len(data) > 3 * (8 << 20)  # the engine's scanners take 8 MiB each
+    policy = write(tmp_path, data, "protected")
+    assert check(policy).problems == ()
+    assert look(policy) == many
 
 
 @pytest.mark.parametrize("cut", [20, -4, None])

@@ -12,8 +12,8 @@ from typing import Any
 import duckdb
 import pytest
 
+from sfumato.algebra import tied_keys
 from sfumato.policy import from_dict
-from sfumato.sql import tied_keys
 from sfumato.sql.query_binding import bind
 from sfumato.sql.read.parser import parse
 from sfumato.sql.release.plan import plan

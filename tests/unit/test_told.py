@@ -23,7 +23,7 @@ from sfumato.gateway.answer import Answer, Spent, build
 from sfumato.gateway.released_tables import Draws, ReleasedSet
 from sfumato.gateway.run_and_sample import draw
 from sfumato.sql.release.plan import Plan
-from sfumato.sql.release.releases import ReleasedBundle
+from sfumato.sql.release.release_plan import ReleasedBundle
 from tests.plans import plan_of
 
 F = Fraction
@@ -158,6 +158,21 @@ KINDS: dict[str, str] = {
     "who was not found": f"WITH q AS (SELECT g, COALESCE(n, 3) AS v FROM ({N}) AS s WHERE g < 30) SELECT k, COALESCE(v, 9) FROM side LEFT JOIN q ON g = k WHERE k < 60",
     "a sum of squares": f"SELECT g, SUM(v) FROM (SELECT g, n * n AS v FROM ({C}) AS q) AS r GROUP BY g",
 }  # fmt: skip
+SELECTED: dict[str, str] = {
+    "a sum of what passes": f"SELECT g, SUM(n) FROM ({C}) AS q WHERE n > 155 OR c = 'a' GROUP BY g",
+    "a sum of what surely passes": f"SELECT g, SUM(n) FROM ({C}) AS q WHERE n > 60 GROUP BY g",
+    "a sum under a noisy FILTER": f"SELECT g, SUM(n) FILTER (WHERE n > 60 AND c <> 'b') FROM ({C}) AS q GROUP BY g",
+    "how many pass": f"SELECT g, COUNT(*) FROM ({C}) AS q WHERE n > 149 OR c = 'a' GROUP BY g",
+    "how many pass a FILTER": f"SELECT g, COUNT(c) FILTER (WHERE n >= 150), COUNT(CASE WHEN n < 150 THEN 1 END) FROM ({C}) AS q GROUP BY g",
+    "a mean of what passes": f"SELECT g, AVG(n) FROM ({C}) AS q WHERE n <= 155 OR c = 'b' GROUP BY g",
+    "the most of what passes": f"SELECT g, MAX(n) FROM ({C}) AS q WHERE n < 155 OR c = 'c' GROUP BY g",
+    "the least of what passes": f"SELECT g, MIN(n) FILTER (WHERE n < 155 OR c = 'c') FROM ({C}) AS q GROUP BY g",
+    "CASE without ELSE": f"SELECT g, SUM(CASE WHEN n > 60 THEN n END) FROM ({C}) AS q GROUP BY g",
+    "HAVING below a total": "SELECT g, SUM(n) FROM (SELECT g, c, COUNT(*) AS n FROM t GROUP BY g, c HAVING COUNT(*) > 60) AS q GROUP BY g",
+    "a share of what passes": f"SELECT g, SUM(n) FILTER (WHERE n > 60) * 1.0 / SUM(n) FROM ({C}) AS q GROUP BY g",
+}  # fmt: skip
+"""Noise decides which rows are added up or counted; each row has 150 people."""
+KINDS |= SELECTED
 TWO = "SELECT g, {}(y, x) FROM t GROUP BY g"
 PAIRS = ("COVAR_POP", "COVAR_SAMP", "CORR", "REGR_SLOPE", "REGR_INTERCEPT", "REGR_R2", "REGR_SXX", "REGR_SYY", "REGR_SXY", "REGR_AVGX", "REGR_AVGY", "REGR_COUNT")  # fmt: skip
 KINDS |= {name: TWO.format(name) for name in PAIRS}
@@ -168,6 +183,7 @@ MOMENTS = ("COVAR_POP", "COVAR_SAMP", "CORR", "REGR_SLOPE", "REGR_INTERCEPT", "R
 SURE = F(99, 100)
 GENEROUS = {"CORR": 5, "REGR_R2": 5, "REGR_SLOPE": 5, "REGR_INTERCEPT": 8, "a product": 3, "a sum of squares": 4, "a total behind UNION ALL": 3, "a share of a sub-query": 3}  # fmt: skip
 GENEROUS |= dict.fromkeys(set(MOMENTS) - GENEROUS.keys(), 4)
+GENEROUS |= dict.fromkeys(SELECTED, 8)
 """Where several intervals must hold together, half of the width is not too little; this part of it is."""
 
 
@@ -345,8 +361,8 @@ def test_rows_alike_are_not_told_apart(gate: Gateway) -> None:
     """UNION shows each row once: one that stands for two released numbers has no interval."""
     sql = f"SELECT n FROM ({N}) AS q UNION SELECT m FROM ({N}) AS q"
     asked = planned(gate, sql, NOISY)
-    cells = tuple(((100,), (100,), *((200 + i,) for i in range(GROUPS - 2))) for _ in range(2))
-    other = tuple(tuple((number + 1000,) for (number,) in bundle) for bundle in cells)
+    cells = (((100, 0), (100, 0), *((200 + i, 0) for i in range(GROUPS - 2))),)  # m, and the rest of n
+    other = tuple(tuple((number + 1000, rest) for number, rest in bundle) for bundle in cells)
     answer = answered(gate, asked, ((ReleasedSet((), cells),), (ReleasedSet((), other),)))
     found = {row[0]: ends[0] for row, ends in zip(answer.rows, answer.intervals(), strict=True)}
     assert {n for n, ends in found.items() if ends is None} == {100, 1100}

@@ -7,8 +7,9 @@ from fractions import Fraction
 
 import pytest
 
+from sfumato.accounting import percent_at_most
 from sfumato.cli.clinic import POLICY
-from sfumato.owner.weakening import odds, other_changes, weakenings
+from sfumato.owner.weakening import other_changes, weakenings
 from sfumato.policy import Data, Privacy, Table, parse
 
 NOW = parse(POLICY)
@@ -50,7 +51,7 @@ def test_what_weakens_is_named(old, new, what):
             "groups_per_unit = 5",
             "groups_per_unit = 6",
             "tables.visit.groups_per_unit",
-            "at most 98.3 %, by epsilon",
+            "becomes at most 98.3 %, one about their values at most 99.97 %",
         ),
         ("groups_per_unit = 5", "l2_per_unit = 40", "tables.visit.l2_per_unit", "from 20 to 40"),
         ("epsilon = 1 ", "epsilon = 2 ", "analysts.ana", "at most 88.1 % instead of 73.2 %"),
@@ -78,7 +79,7 @@ def test_another_ledger_forgets_what_was_spent():
     ):
         (one,) = weakenings(NOW, parse(POLICY.replace(old, new, 1)))
         assert one.what == key
-        assert "at most 100 % instead of 98.3 %" in one.words
+        assert "at most 99.97 % instead of 98.3 %" in one.words
 
 
 def test_pure_composition_that_is_given_up_is_named():
@@ -148,4 +149,4 @@ def test_every_key_of_the_promise_is_compared():
 
 
 def test_odds_are_rounded_up():
-    assert [odds(Fraction(e)) for e in (0, 1, 4, 60)] == ["50", "73.2", "98.3", "100"]
+    assert [percent_at_most(Fraction(e)) for e in (0, 1, 4, 7, 60)] == ["50", "73.2", "98.3", "99.91", "100"]

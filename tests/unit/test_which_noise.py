@@ -49,19 +49,19 @@ def test_under_zcdp_it_is_the_one_with_narrower_intervals() -> None:
         widths = {noise: one.columns[0].half_width("0.95") for noise, one in by.items()}
         assert widths["auto"] == min(widths["geometric"], widths["gaussian"])
         assert noise_of(gateway.sql(MANY, epsilon="0.1", noise="auto")) == "gaussian"
-        told = [note for _, note in by["geometric"].notes if 'noise = "gaussian" would give' in note]
+        told = [note for _, note in by["geometric"].notes if '(noise = "gaussian")' in note]
         ratio = widths["gaussian"] / widths["geometric"]
         assert len(told) == 1
-        assert f"about {float(ratio):.2g} times" in told[0]
-        assert "counted in rho only" not in told[0]
-        assert not any("would give" in note for _, note in by["gaussian"].notes)
+        assert f"about {100 * (1 - float(ratio)):.0f} % narrower" in told[0]
+        assert "tracked in rho only" not in told[0]
+        assert not any("would make" in note for _, note in by["gaussian"].notes)
 
 
 def test_under_best_epsilon_is_not_closed_unasked() -> None:
     with gate("best") as gateway:
         preview = gateway.explain(MANY, epsilon="0.1", noise="auto")
         assert preview.columns[0].law == "geometric"
-        assert any("counted in rho only" in note for _, note in preview.notes)  # said before, of the other noise
+        assert any("tracked in rho only" in note for _, note in preview.notes)  # said before, of the other noise
         answer = gateway.sql(MANY, epsilon="0.1", noise="auto")
         assert noise_of(answer) == "geometric"
         assert gateway.budget().spent.epsilon is not None

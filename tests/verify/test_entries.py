@@ -45,6 +45,15 @@ def objects(node, path=()):
 
 
 @pytest.mark.parametrize("name", TEXTS)
+@pytest.mark.parametrize("value", [True, 1.0, "1", None, [1]])
+def test_the_format_is_a_whole_number(documents, name, value):
+    """In Python true and 1.0 are equal to 1; in other readers of a certificate they are not."""
+    (fault,) = faults_of({**documents[name], "format": value})
+    assert fault == "it is not a certificate: expected a whole number as its format"
+    assert faults_of({key: part for key, part in documents[name].items() if key != "format"}) == [fault]
+
+
+@pytest.mark.parametrize("name", TEXTS)
 def test_an_entry_that_no_check_reads_is_refused(documents, name):
     document = documents[name]
     assert faults_of(document) == []

@@ -39,7 +39,15 @@ def verified(path, source):
 
 # ---- programs
 
+NUMBER = "F(x : private real) : public real adjacent {}; claim eps; z :=$ Laplace(1/eps, 0); return x + z"
 ODD = {
+    "nobody is added to a number": (2, NUMBER.format("addremove")),
+    "nothing moves in one number": (2, NUMBER.format("moves")),
+    "two numbers move": (1, "F(x : private real, y : private real) : public real adjacent moves; claim eps; return x"),
+    "one list of two grows": (
+        1,
+        "F(x : private real, d : private real list) : public real adjacent addremove; claim eps; return size(d)",
+    ),
     "brackets": (2, REAL + "return " + "(" * 3000 + "x" + ")" * 3000),
     "signs": (2, REAL + "return " + "- " * 3000 + "x"),
     "negations": (2, REAL + "if (" + "!" * 3000 + "(x > 0)) { return 1 } return 2"),
@@ -180,6 +188,11 @@ CERTIFIED = [
     ),
     "Leak(m : private {0,1}) : public {0,1} property secrecy; return m",
     "Coin(m : private {0..2}) : public {0..2} property uniform; k :=$ Uniform(0..2); return (m + k) mod 3",
+    REAL.replace("claim eps", "claim zcdp(1/3)") + "z :=$ Gauss(1, 0); return x + z",
+    (
+        "Answer(x : private {0..1}) : public {0..1} adjacent any; claim zcdp(eps^2/2);"
+        " b :=$ Bernoulli(exp(eps)/(1 + exp(eps))); if (b = 1) { return x } else { return 1 - x }"
+    ),
 ]
 
 
@@ -202,7 +215,8 @@ def checks_of(documents, count, seed, path):
         path.write_text(json.dumps(made))
         code, out, err = command("verify", "--check", str(path))
         seen[code] += 1
-        fine = (code == 0) == out.startswith("The certificate holds") and (code == 0 or re.match(r"ERROR \w{5}: ", err))
+        valid = out.startswith("The certificate is valid")
+        fine = (code == 0) == valid and (code == 0 or re.match(r"ERROR \w{5}: ", err))
         if not fine or "Traceback" in err or "The verifier stopped" in err or code not in (0, 1, 2):
             wrong.append((code, out, err, json.dumps(made)[:2000]))
         elif code == 0 and any(
@@ -226,6 +240,35 @@ def test_many_mutated_certificates_are_refused_in_one_sentence(documents, seed, 
     seen, wrong = checks_of(documents, 1250, 200 + seed, tmp_path / "c.json")
     assert wrong == []
     assert set(seen) >= {1, 2}
+
+
+def places_of(part, *above):
+    """Where a document holds a number as text."""
+    if isinstance(part, dict | list):
+        for key in part if isinstance(part, dict) else range(len(part)):
+            yield from places_of(part[key], *above, key)
+    elif isinstance(part, str) and re.fullmatch(r"-?[0-9]+(/[0-9]+)?", part):
+        yield above
+
+
+def test_a_number_that_no_memory_holds_is_refused_at_once(documents, tmp_path):
+    """In the place of every number of every witness: inputs, orders, bounds, factors, outputs, chances."""
+    tried = 0
+    for document in documents:
+        witness = json.loads(document).get("witness", {})
+        kinds = {tuple("" if isinstance(key, int) else key for key in where): where for where in places_of(witness)}
+        for where in kinds.values():
+            made = json.loads(document)
+            inside = made["witness"]
+            for key in where[:-1]:
+                inside = inside[key]
+            inside[where[-1]] = "1e999999999"
+            (tmp_path / "c.json").write_text(json.dumps(made))
+            code, _, err = command("verify", "--check", str(tmp_path / "c.json"))
+            assert code in (1, 2), where
+            assert re.match(r"ERROR \w{5}: ", err), where
+            tried += 1
+    assert tried > 12
 
 
 @pytest.mark.parametrize(

@@ -17,7 +17,8 @@ from sfumato.verify.kernel.scope import within
 from sfumato.verify.kernel.secrecy import is_shown
 from sfumato.verify.kernel.uncovered import NoProofRule
 from sfumato.verify.parse import read_program, read_proof
-from sfumato.verify.relational.finding import as_claim, claim_certificate, find
+from sfumato.verify.relational.documents import as_claim, claim_certificate
+from sfumato.verify.relational.finding import find
 from sfumato.verify.relational.inputs import ProgramInputs
 from sfumato.verify.verdict import verify
 from tests.verify.command import command

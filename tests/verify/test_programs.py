@@ -14,8 +14,9 @@ from sfumato.verify.kernel.certificate import faults_of
 from sfumato.verify.kernel.second import second_solver
 from sfumato.verify.parse import read_program
 from sfumato.verify.prover.search import search
+from sfumato.verify.refuter.refutation import witness_faults
 from sfumato.verify.refuter.search import RefuterSearch
-from sfumato.verify.verdict import verify, witness_faults
+from sfumato.verify.verdict import verify
 
 FILES = sorted((Path(__file__).parent / "programs").glob("*.sfp"))
 EXPECTED = {path.stem: re.search(r"expect: (\w+)", path.read_text())[1] for path in FILES}

@@ -15,7 +15,8 @@ from sfumato.verify.refuter.chances import CentredLaw, NotComputed, chance, with
 from sfumato.verify.refuter.events import begins, chance_of, event_around, leaves_of, reduced
 from sfumato.verify.refuter.forms import Form, noise
 from sfumato.verify.refuter.paths import Walker
-from sfumato.verify.verdict import verify, witness_certificate, witness_faults
+from sfumato.verify.refuter.refutation import witness_certificate, witness_faults
+from sfumato.verify.verdict import verify
 
 PROGRAMS = Path(__file__).parent / "programs"
 F = Fraction

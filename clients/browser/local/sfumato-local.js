@@ -1,10 +1,10 @@
-// Local privacy; see README.md. A tape t gives the same reports in Python.
+// See README.md. A tape t gives the same reports in Python.
 const utf8 = (text) => new TextEncoder().encode(text), { ceil, floor, log, max, min } = Math, Bytes = Uint8Array;
 const fail = (why) => { throw new Error(why); };
 const subtle = () => crypto.subtle ?? fail("this page needs https");
 const sha256 = async (bytes) => new Bytes(await subtle().digest("SHA-256", bytes));
 const join = (...parts) => Bytes.from(parts.flatMap((part) => [...part]));
-const to64 = (bytes) => btoa(String.fromCharCode(...bytes)), from64 = (text) => Bytes.from(atob(text), (c) => c.charCodeAt(0));
+const to64 = (bytes) => btoa(Array.from(bytes, (b) => String.fromCharCode(b)).join("")), from64 = (text) => Bytes.from(atob(text), (c) => c.charCodeAt(0));
 
 export class RandomTape {
 	take(count) {
@@ -17,7 +17,7 @@ export class RandomTape {
 export class GivenTape {
 	constructor(bytes) { this.bytes = bytes; this.at = 0; }
 	take(count) {
-		if (this.at + count > this.bytes.length) fail("the given bytes are used up");
+		if (this.at + count > this.bytes.length) fail("no bytes are left");
 		return this.bytes.subarray(this.at, (this.at += count));
 	}
 }
@@ -28,7 +28,7 @@ async function keyedBytes(key, label, count) {
 	return Bytes.from(blocks);
 }
 
-// true with probability threshold/2^bits
+// true with threshold/2^bits
 export function coins(t, count, threshold, bits) {
 	const heads = new Bytes(count);
 	if (threshold === 2 ** bits) return heads.fill(1);
@@ -177,7 +177,7 @@ const ENCODERS = {
 };
 const K = 2 ** 16, G = 2 ** 31 - 1;
 const MOST = { bits: 48, size: 256 * K, chosen: G, sampled: 256, prime: G, salt: G, filter: 4096, cohorts: 1024, letters: 7 };
-// whether Python takes them too
+// as in Python
 function sound(p, mechanism) {
 	const unit = 2 ** p.bits;
 	for (let d = 2; d * d <= p.prime; d++) if (p.prime % d === 0) return false;
@@ -190,7 +190,6 @@ function sound(p, mechanism) {
 		});
 }
 const number = (text) => String(text).split("/").map(Number).reduce((a, b) => a / b);
-// refused if it costs more than it states
 export function parseTask(text) {
 	const p = {}, doc = {};
 	let place = doc;
@@ -208,7 +207,7 @@ export function parseTask(text) {
 		|| !/^\d{4}-\d\d-\d\d$/.test(doc.expires ?? "2000-01-01") || (takes === "numbers" && !(high > low && high - low < Infinity))
 		|| (v && !(Array.isArray(v) && v.length === p.size && new Set(v).size === p.size))) fail("the task is not sound");
 	const odd = ratio(p), permanent = p.filter ? -2 * p.hashes * log(of(p, "flip")) : null;
-	if (!(odd > 1 && log(odd) <= epsilon + 1e-9 && epsilon + lifetime < Infinity)) fail("the task costs more than it states");
+	if (!(odd > 1 && log(odd) <= epsilon + 1e-12 * (1 + epsilon) && epsilon + lifetime < Infinity)) fail("the task costs more than it states");
 	const identity = JSON.stringify({ mechanism, name, parameters }), unitCost = permanent ?? epsilon;
 	return { ...doc, parameters, takes, epsilon, lifetime, low, high, permanent, identity, unitCost };
 }
@@ -224,9 +223,9 @@ export async function verifyTask(text, pem) {
 function asInput(task, value) {
 	const p = task.parameters;
 	if (task.expires && new Date().toISOString().slice(0, 10) > task.expires) fail("the task has expired");
-	if (task.takes === "strings") return [...value].length <= 1000 && !/\p{Surrogate}/u.test(value) ? value : fail("the value must be a text");
+	if (task.takes === "strings") return typeof value === "string" ? value : fail("the value must be a text");
 	if (task.takes === "values") {
-		const values = task.values ?? [...Array(p.size).keys()].map(String);
+		const values = (task.values ?? [...Array(p.size).keys()]).map(String);
 		const index = [String(value), task.other].map((one) => values.indexOf(one)).find((i) => i >= 0);
 		return index ?? fail("the value is not one of the task's values");
 	}
@@ -238,34 +237,35 @@ function asInput(task, value) {
 // RAPPOR needs `kept`: { cohort, key }, or { cohort, copy }
 export const encode = async (task, value, t = new RandomTape(), kept = {}) =>
 	ENCODERS[task.mechanism][0](task.parameters, asInput(task, value), t, { task, ...kept });
-const random = (count) => to64(new RandomTape().take(count));
 
 export class Device {
-	constructor(storage, { budget = Infinity, name = "sfumato-local" } = {}) { Object.assign(this, { storage, budget, name }); }
-	#load() { return JSON.parse(this.storage.getItem(this.name)) ?? { key: random(32), spent: 0, tasks: {} }; }
-	#save(state) { this.storage.setItem(this.name, JSON.stringify(state)); }
+	constructor(storage, { budget = 8, name = "sfumato-local" } = {}) { Object.assign(this, { storage, budget, name }); }
+	#load() { return JSON.parse(this.storage.getItem(this.name)) ?? { spent: 0, tasks: {} }; }
+	#edit(task, change) {
+		const state = this.#load(), done = change((state.tasks[task.name] ??= { spent: 0 }), state);
+		this.storage.setItem(this.name, JSON.stringify(state));
+		return done;
+	}
 	get spent() { return this.#load().spent; }
 
-	// paid before it is drawn; RAPPOR tells all texts by the copy of the first
+	// paid before it is told; RAPPOR tells all texts by one copy
 	report(task, value, t) {
 		const work = async () => {
 			asInput(task, value);
-			const state = this.#load(), own = (state.tasks[task.name] ??= { spent: 0 });
-			if (own.of !== task.identity) {
-				const cost = task.unitCost - 1e-9;
-				if (own.spent + cost > task.lifetime || state.spent + cost > this.budget) fail("this device has spent its budget");
-				for (const book of [own, state]) book.spent += task.unitCost;
-				if (task.permanent) {
-					const p = task.parameters, cohort = below(new RandomTape(), p.cohorts);
-					const copy = to64(await drawCopy(p, value, { task, cohort, key: from64(state.key) }));
-					Object.assign(own, { cohort, copy, of: task.identity });
-				}
-				this.#save(state);
+			const { identity: which, parameters: p, unitCost } = task;
+			let drawn;
+			if (task.permanent && !this.#load().tasks[task.name]?.kept?.[which]) {
+				const r = new RandomTape(), cohort = below(r, p.cohorts), key = r.take(32); // of this copy alone
+				drawn = { cohort, copy: to64(await drawCopy(p, value, { task, cohort, key })) };
 			}
-			const kept = task.permanent && { ...own, copy: from64(own.copy) };
-			own.pending = { id: random(16), report: to64(await encode(task, value, t, kept)) };
-			this.#save(state);
-			return own.pending;
+			const kept = this.#edit(task, (own, state) => {
+				if ((own.kept ??= {})[which]) return own.kept[which];
+				for (const [book, most] of [[own, task.lifetime], [state, this.budget]])
+					if (!((book.spent += unitCost) * (1 - 1e-12) <= most)) fail("this device has spent its budget");
+				return drawn && (own.kept[which] = drawn);
+			});
+			const report = await encode(task, value, t, kept && { ...kept, copy: from64(kept.copy) });
+			return this.#edit(task, (own) => (own.of = which, own.pending = { id: to64(new RandomTape().take(16)), report: to64(report) }));
 		};
 		return globalThis.navigator?.locks ? navigator.locks.request(this.name, work) : work();
 	}
@@ -277,14 +277,12 @@ export class Device {
 	}
 
 	async flush(task, url) {
-		const { pending } = this.#load().tasks[task.name] ?? {};
-		if (!pending) return null;
+		const { of, pending } = this.#load().tasks[task.name] ?? {};
+		if (!pending || of !== task.identity) return null;
 		const headers = { "Content-Type": "application/json" }, body = JSON.stringify({ reports: [pending] });
 		const sent = await fetch(url, { method: "POST", credentials: "omit", headers, body });
 		if (!sent.ok) fail((await sent.json().catch(() => ({}))).message ?? `the collector says ${sent.status}`);
-		const state = this.#load(), own = state.tasks[task.name];
-		if (own?.pending?.id === pending.id) delete own.pending;
-		this.#save(state);
+		this.#edit(task, (own) => own.pending?.id === pending.id && delete own.pending);
 		return pending;
 	}
 }

@@ -1,5 +1,5 @@
-// Runs beside the page in a world of its own: the page cannot see its variables or change its functions. It reads the
-// true position and hands it to the service worker; only reports go to the page.
+// Runs beside the page in a world of its own: the page cannot see its variables or change its functions. It hands the
+// page's questions to the service worker and the reports back; it never sees a position that the page may not see.
 
 (() => {
   const REQUEST = "sfumato-location-request", RESPONSE = "sfumato-location-response";
@@ -8,48 +8,37 @@
 
   const say = (id, body) => document.dispatchEvent(new CustomEvent(RESPONSE, { detail: JSON.stringify({ id, ...body }) }));
 
-  async function ask(message) {
-    const { result, error } = await chrome.runtime.sendMessage({ ...message, above: [...(location.ancestorOrigins ?? [])] });
-    if (error) throw Object.assign(new Error(error), { code: 2 });
+  /** Whether the page around lets this frame ask. */
+  const allowed = () => isSecureContext && (document.featurePolicy?.allowsFeature("geolocation") ?? window === top);
+
+  /** Whether the browser refuses: where it does not, the add-on cannot protect. */
+  const refused = async () => (await navigator.permissions.query({ name: "geolocation" })).state === "denied";
+
+  async function answer(options) {
+    if (!allowed() || !(await refused())) throw Object.assign(new Error("User denied Geolocation"), { code: 1 });
+    const { result, error } = await chrome.runtime.sendMessage({ ask: "position", options, above: [...(location.ancestorOrigins ?? [])] });
+    if (error) throw error;
     return result;
   }
 
-  const read = (options) => new Promise((resolve, reject) => navigator.geolocation.getCurrentPosition(resolve, reject, options));
-
-  async function answer(options) {
-    const plan = await ask({ ask: "plan" });
-    if (plan.kind === "deny") throw Object.assign(new Error("User denied Geolocation"), { code: 1 });
-    if (plan.kind === "fixed") return plan.coords;
-    const { coords } = await read(options);
-    if (plan.kind === "real") {
-      const { latitude, longitude, accuracy, altitude, altitudeAccuracy, heading, speed } = coords;
-      return { latitude, longitude, accuracy, altitude, altitudeAccuracy, heading, speed };
-    }
-    return (await ask({ ask: "report", lat: coords.latitude, lon: coords.longitude })).coords;
-  }
+  const failure = ({ code, message }) => ({ error: { code: code ?? 2, message: String(message) } });
 
   async function once(id, options) {
-    try {
-      say(id, { coords: await answer(options) });
-    } catch (error) {
-      say(id, { error: { code: error.code ?? 2, message: String(error.message ?? error) } });
-    }
+    say(id, await answer(options).then((coords) => ({ coords }), failure));
   }
 
   function watch(id, options) {
     let last = null;
     const look = async () => {
-      try {
-        const coords = await answer(options), text = JSON.stringify(coords);
-        if (text !== last && watches.has(id)) say(id, { coords });
-        last = text;
-      } catch (error) {
-        if (watches.has(id)) say(id, { error: { code: error.code ?? 2, message: String(error.message ?? error) } });
-      }
+      const told = await answer(options).then((coords) => ({ coords }), failure), text = JSON.stringify(told);
+      if ((told.error || text !== last) && watches.has(id)) say(id, told);
+      last = text;
     };
     watches.set(id, setInterval(look, PERIOD));
     look();
   }
+
+  if (allowed()) refused().then((yes) => yes || chrome.runtime.sendMessage({ ask: "warn" })).catch(() => {});
 
   document.addEventListener(REQUEST, (event) => {
     let request;
@@ -58,10 +47,7 @@
     } catch {
       return;
     }
-    const { id, kind } = request;
-    const { enableHighAccuracy, timeout, maximumAge } = request.options ?? {};
-    const options = { enableHighAccuracy: Boolean(enableHighAccuracy), maximumAge: Number(maximumAge) || 0 };
-    if (Number.isFinite(timeout) && timeout > 0) options.timeout = timeout;
+    const { id, kind, options } = request;
     if (kind === "once") once(id, options);
     if (kind === "watch" && !watches.has(id)) watch(id, options);
     if (kind === "clear") {

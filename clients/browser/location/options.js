@@ -1,5 +1,5 @@
 import { LEVELS, choices, load, save } from "./settings.js";
-import { FRESH } from "./trace.js";
+import { FRESH, isSpent, today } from "./trace.js";
 
 const at = (selector) => document.querySelector(selector);
 
@@ -23,7 +23,7 @@ async function show() {
   const settings = await load(), titles = Object.fromEntries(choices(settings));
   at("#choice").replaceChildren(...choices(settings).map(([value, title]) => new Option(title, value)));
   at("#choice").value = settings.choice;
-  at("#budget").value = settings.budget;
+  at("#budget").value = settings.daily;
   for (const table of ["#sites", "#places", "#spent"]) at(`${table} tbody`).replaceChildren();
   for (const [site, choice] of Object.entries(settings.sites)) {
     row("#sites", [site, titles[choice] ?? choice], "Remove", () => change((s) => delete s.sites[site]));
@@ -32,8 +32,9 @@ async function show() {
     row("#places", [name, `${lat.toFixed(5)}, ${lon.toFixed(5)}`], "Remove", () => change((s) => delete s.places[name]));
   }
   for (const [name, { title }] of Object.entries(LEVELS)) {
-    const key = `trace:${name}`, held = (await chrome.storage.local.get(key))[key];
-    row("#spent", [title, `${(held?.spent ?? 0) / FRESH} of ${settings.budget} spent`], "Start a new budget", async () => {
+    const key = `trace:${name}`, held = today((await chrome.storage.local.get(key))[key], Date.now());
+    const said = isSpent(held, settings.daily) ? ": sites get the last report, wherever you are, until the day is over" : "";
+    row("#spent", [title, `${held.spent / FRESH} of ${settings.daily} spent today${said}`], "Start a new budget", async () => {
       if (confirm("Those who saw the old reports still have them. Start a new budget?")) {
         await chrome.storage.local.remove(key);
         await show();
@@ -45,14 +46,14 @@ async function show() {
 at("#add select").append(...Object.entries(LEVELS).map(([name, { title }]) => new Option(title, name)));
 at("#choice").addEventListener("change", (event) => change((s) => { s.choice = event.target.value; }));
 at("#budget").addEventListener("change", (event) => change((s) => {
-  s.budget = Math.min(10000, Math.max(1, Math.round(Number(event.target.value)) || s.budget));
+  s.daily = Math.min(10000, Math.max(1, Math.round(Number(event.target.value)) || s.daily));
 }));
 at("#add").addEventListener("submit", async (event) => {
   event.preventDefault();
   const form = new FormData(event.target);
   const message = { ask: "place", name: form.get("name").trim(), level: form.get("level") };
   const { error } = await chrome.runtime.sendMessage({ ...message, lat: Number(form.get("lat")), lon: Number(form.get("lon")) });
-  at("#said").textContent = error ?? "Saved.";
+  at("#said").textContent = error?.message ?? "Saved.";
   if (!error) event.target.reset();
   await show();
 });

@@ -1,5 +1,5 @@
-// Runs in the page, before the page's own scripts: navigator.geolocation and <geolocation> ask the add-on. The browser's
-// own positions say nothing in this world, whatever part of the browser gave them.
+// Runs in the page, before the page's own scripts: navigator.geolocation and <geolocation> ask the add-on. This is for
+// the page's convenience. Where it has not run, the browser's own functions refuse, because the add-on made it so.
 
 (() => {
   if (!("geolocation" in navigator)) return;
@@ -59,26 +59,22 @@
   const fixed = (kind, name, words) => Object.defineProperty(kind.prototype, name, { configurable: false, enumerable: true, ...words });
   for (const [name, value] of Object.entries(methods)) fixed(Geolocation, name, { value, writable: false });
 
-  // reports have properties of their own; what is read from these prototypes belongs to a position of the browser
-  for (const kind of [GeolocationCoordinates, GeolocationPosition]) {
-    for (const name of Object.keys(Object.getOwnPropertyDescriptors(kind.prototype))) {
-      if (name === "toJSON") fixed(kind, name, { value: () => ({}), writable: false });
-      else if (name !== "constructor") fixed(kind, name, { get: () => null, set: undefined });
-    }
-  }
+  // the browser refuses for all sites, which is not what a page needs to know: the add-on decides when it is asked
+  const query = Permissions.prototype.query;
+  fixed(Permissions, "query", { writable: false, async value(wanted, ...rest) {
+    const status = await query.call(this, wanted, ...rest);
+    return wanted?.name === "geolocation" ? Object.defineProperty(status, "state", { value: "prompt" }) : status;
+  } });
 
-  // the element that finds positions by itself: its news is a reason to ask, not an answer
+  // the element with which people say where they are: pressing it asks the add-on
   if (!("HTMLGeolocationElement" in globalThis)) return;
   const Finder = HTMLGeolocationElement, found = new WeakMap(), asking = new WeakSet();
   for (const name of ["position", "error"]) fixed(Finder, name, { get() { return found.get(this)?.[name] ?? null; }, set: undefined });
-  window.addEventListener("location", (event) => {
-    const element = event.target;
-    if (!event.isTrusted || !(element instanceof Finder)) return;
-    event.stopImmediatePropagation();
-    if (asking.has(element)) return;
+  window.addEventListener("click", (event) => {
+    const element = event.target, watched = element.watch;
+    if (!event.isTrusted || !(element instanceof Finder) || asking.has(element)) return;
+    event.preventDefault();
     asking.add(element);
-    const watched = element.watch;
-    element.watch = false; // it must not look whenever somebody moves; the add-on looks at fixed times
     const tell = (answer) => {
       if (!watched) asking.delete(element);
       found.set(element, answer);

@@ -7,10 +7,10 @@ export const LEVELS = {
 };
 
 export const DEFAULTS = {
-  choice: "medium", // low, medium, high, real, deny, or place:NAME
+  choice: "ask", // ask, low, medium, high, real, deny, or place:NAME
   sites: {},
   places: {}, // name -> {lat, lon}: what is reported; noise on it was drawn once, when it was saved
-  budget: 50, // fresh reports for each level, until the person resets it
+  daily: 20, // fresh reports a day for each level
 };
 
 export async function load(storage = chrome.storage.local) {
@@ -29,7 +29,7 @@ export function choiceFor(settings, site) {
 }
 
 export function isChoice(settings, choice) {
-  if (["real", "deny"].includes(choice) || Object.hasOwn(LEVELS, choice)) return true;
+  if (["ask", "real", "deny"].includes(choice) || Object.hasOwn(LEVELS, choice)) return true;
   return choice.startsWith("place:") && Object.hasOwn(settings.places, choice.slice(6));
 }
 
@@ -37,5 +37,5 @@ export function isChoice(settings, choice) {
 export function choices(settings) {
   const levels = Object.entries(LEVELS).map(([name, { title }]) => [name, title]);
   const places = Object.keys(settings.places).map((name) => [`place:${name}`, `Fixed place: ${name}`]);
-  return [...levels, ...places, ["deny", "Refuse"], ["real", "True position"]];
+  return [["ask", "Ask me"], ...levels, ...places, ["deny", "Refuse"], ["real", "True position"]];
 }

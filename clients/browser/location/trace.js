@@ -1,19 +1,37 @@
 // Reports for one person's positions, with a budget: src/sfumato/geo/traces.py in JavaScript.
-// The last report is repeated while a private test finds it near, and held once the budget is spent. All sites share one
-// trace for each setting, so that sites which compare notes learn no more than one of them. Positions are looked at once
-// a minute at most: who asks more often gets the last report and spends nothing. That is decided by the clock alone.
+// The last report is repeated while a private test finds it near, and held once the day's budget is spent. All sites
+// share one trace for each setting, so that sites which compare notes learn no more than one of them. Positions are looked
+// at 1, 2, 4, ... minutes after each other while sites go on asking, every 32 minutes in the end: who asks more often gets
+// the last report and spends nothing. The clock and the questions decide that, never a position.
 
 import { isqrt } from "./noise/reals.js";
 import { SystemBits } from "./noise/random.js";
 import { twoSided } from "./noise/lattice.js";
 
 export const FRESH = 4, TEST = 1; // quarters of the level: a fresh report costs the level, a test a quarter of it
-export const PERIOD = 60_000;
+export const PERIOD = 60_000, LONGEST = 32 * PERIOD; // the shortest and the longest time between two looks
+export const DAY = 24 * 60 * PERIOD; // a day begins with the first look after the day before has ended
+const NEAR = 6.295793622, SCALES = 2; // 95 % of fresh reports, and so many scales of the test's noise: see traces.py
+
+/** What is kept about a trace, with the budget of a new day where the last one is over. A clock that went back begins none. */
+export function today(kept, now) {
+  const held = { spent: 0, last: null, ...kept };
+  if (!(held.day <= now)) held.day = now; // the first look, or a clock that was set back
+  return now - held.day < DAY ? held : { ...held, day: now, spent: 0 };
+}
+
+/** Whether a level's budget allows no look any more until the day is over. */
+export function isSpent(held, budget) {
+  return held.spent + FRESH + (held.last ? TEST : 0) > FRESH * budget;
+}
 
 export class Trace {
-  /** `budget` is how many fresh reports there may be; `store` keeps {spent, last, at} for a key, and writes before it returns. */
+  /**
+   * `budget` is how many fresh reports a day allows; `store` keeps {spent, last, at, wait, day} for a key, and writes
+   * before it returns: the quarters spent since `day`, the last report, the last look, and how long to wait after it.
+   */
   constructor(mechanism, key, budget, store, bits = new SystemBits(), clock = Date.now) {
-    Object.assign(this, { mechanism, key, store, bits, clock });
+    Object.assign(this, { mechanism, key, budget, store, bits, clock });
     this.total = FRESH * budget;
     // the test: |z - g| in whole steps against a threshold; two positions within the radius change it by at most
     // (radius + slack + step)/step, so the rate is (level/4) step/(radius + slack + step), as a fraction from below
@@ -21,7 +39,7 @@ export class Trace {
     const [p, q] = [reach[0] * step[1] + step[0] * reach[1], reach[1] * step[1]];
     const [low] = level.scaled(q * step[0], 4n * p * step[1]).enclose(60n);
     this.rate = [low, 1n << 60n];
-    this.threshold = BigInt(Math.round(mechanism.accuracy / mechanism.metres));
+    this.threshold = BigInt(Math.round(NEAR / mechanism.noise.number + SCALES / (Number(low) / 2 ** 60)));
   }
 
   /** Whether a grid point counts as near the last report. */
@@ -30,22 +48,40 @@ export class Trace {
     return isqrt(square) <= this.threshold + twoSided(...this.rate, this.bits);
   }
 
-  /** The next report: {lat, lon, kind, spent, total}. */
-  async report(lat, lon) {
-    const point = this.mechanism.toGrid(lat, lon);
-    const held = (await this.store.read(this.key)) ?? { spent: 0, last: null };
-    const last = held.last?.map(BigInt), now = this.clock();
+  /**
+   * The next report: {lat, lon, kind, spent, total}. `look` reads the position; it is called where a test or a draw needs
+   * it. The kind is fresh, repeated, cached (it was looked a moment ago), unread (no position) or held (the budget is spent).
+   */
+  async report(look) {
+    const now = this.clock(), kept = await this.store.read(this.key);
+    const held = today(kept, now), last = held.last?.map(BigInt);
+    if (held.day !== kept?.day) await this.store.write(this.key, held);
+    const since = now >= held.at ? now - held.at : Infinity, wait = held.wait ?? PERIOD;
+    if (isSpent(held, this.budget)) {
+      if (!last) throw new RangeError("the budget does not allow a report");
+      return this.#told(last, "held", held.spent);
+    }
+    if (since < wait) {
+      if (!last) throw new RangeError("the position could not be read a moment ago");
+      return this.#told(last, "cached", held.spent);
+    }
+    // nobody asked for long: start again; a first look may be tried again soon
+    held.wait = !last || since >= wait + LONGEST ? PERIOD : Math.min(2 * wait, LONGEST);
+    held.at = now;
+    await this.store.write(this.key, held); // a look that fails is one, too
+    let point;
+    try {
+      point = this.mechanism.toGrid(...(await look()));
+    } catch (error) {
+      if (!last) throw error;
+      return this.#told(last, "unread", held.spent); // where positions cannot be read also tells something
+    }
     if (last) {
-      if (now >= held.at && now - held.at < PERIOD) return this.#told(last, "cached", held.spent);
-      if (held.spent + TEST + FRESH > this.total) return this.#told(last, "held", held.spent);
       held.spent += TEST;
-      held.at = now;
       await this.store.write(this.key, held); // before the draw
       if (this.passes(point, last)) return this.#told(last, "repeated", held.spent);
     }
-    if (held.spent + FRESH > this.total) throw new RangeError("the budget does not allow a report");
     held.spent += FRESH;
-    held.at = now;
     await this.store.write(this.key, held); // before the draw
     const noise = this.mechanism.noise.sample(this.bits);
     const fresh = point.map((c, i) => c + noise[i]);

@@ -1,7 +1,7 @@
 """Accounting: the cost of a release, the composition of several, and whether one more is within the budget.
 
 `events` describes releases and their cost, `compose` adds costs up, `curves` converts between currencies, `cells`
-separates people, `filters` decides. Nothing here draws randomness or sees data.
+separates people, `filters` decides, `odds` says what an epsilon permits. Nothing here draws randomness or sees data.
 """
 
 from sfumato.accounting.cells import Heights, TouchedCells
@@ -30,8 +30,11 @@ from sfumato.accounting.events import (
     price,
 )
 from sfumato.accounting.filters import COMPOSITIONS, PrivacyFilter, RenyiFilter
+from sfumato.accounting.odds import percent_at_most, suspicion
+from sfumato.accounting.refusals import BUDGET_REFUSALS
 
 __all__ = [
+    "BUDGET_REFUSALS",
     "COMPOSITIONS",
     "KINDS",
     "BoundedRange",
@@ -56,9 +59,11 @@ __all__ = [
     "group",
     "optimal",
     "parallel",
+    "percent_at_most",
     "price",
     "renyi",
     "renyi_limit",
     "rho_star",
     "sequential",
+    "suspicion",
 ]

@@ -186,8 +186,8 @@ def _guess(number: Fraction) -> float:
 def belief(prior: object, epsilon: object) -> Fraction:
     """What somebody who holds a suspicion with probability `prior` can come to hold, to 1e-6 upward.
 
-    Guarantee: after an epsilon-private answer the probability of any statement about one person is at most this, for
-        whoever knows everybody else's rows.
+    Guarantee: after an epsilon-private answer the probability of one of two neighbouring databases, as against the
+        other, is at most this. What one person's rows say is two steps of add-remove: see `odds.suspicion`.
     Proof: by Bayes' rule the odds of the statement are multiplied by a ratio of two probabilities of the answer, which
         is at most e^epsilon; p e^epsilon/(1 - p + p e^epsilon) = p/(p + (1 - p) e^-epsilon) grows with epsilon.
     Reference: Dwork, Roth 2014, section 2.3; Kasiviswanathan, Smith, Journal of Privacy and Confidentiality 6, 2014.

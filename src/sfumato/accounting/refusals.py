@@ -12,25 +12,30 @@ from math import isqrt
 from sfumato.errors import BudgetError
 from sfumato.types import Loss, show, told
 
+BUDGET_REFUSALS = _SPENT, _TOO_LITTLE = "budget is spent", "budget does not allow this query"
+"""Nothing is left, or less than the query costs. The ledger adds whose budget it is."""
 STEP = Fraction(1, 10**6)
 """A proposed epsilon is rounded down to this, so that a person can type it."""
 
 
 def refusal(composition: str, loss: Loss, left: Loss, limit: Loss) -> BudgetError:
     """The error for a release that does not fit, in the currency of the door that it came nearest to."""
+    message = _TOO_LITTLE if left.epsilon or left.rho else _SPENT
     if loss.delta > left.delta:
-        return _spent("delta", loss.delta, left.delta, limit.delta, "Group by declared keys: they cost no delta.")
+        detail = _detail("delta", loss.delta, left.delta, limit.delta)
+        return BudgetError(message, detail=detail, hint="Group by declared keys: they cost no delta.")
     by_rho = loss.rho is not None and limit.rho is not None
     if loss.epsilon is not None and limit.epsilon is not None and (left.epsilon or not left.rho or not by_rho):
-        return _spent("epsilon", loss.epsilon, left.epsilon, limit.epsilon, _hint(loss, left))
+        detail = _detail("epsilon", loss.epsilon, left.epsilon, limit.epsilon)
+        return BudgetError(message, detail=detail, hint=_hint(loss, left))
     if loss.rho is not None and limit.rho is not None:
-        return _spent("rho", loss.rho, left.rho, limit.rho, _hint(loss, left))
+        detail = _detail("rho", loss.rho, left.rho, limit.rho)
+        return BudgetError(message, detail=detail, hint=_hint(loss, left))
     return _without_door(composition, loss)
 
 
-def _spent(currency: str, cost: Fraction, left: Fraction | None, limit: Fraction, hint: str) -> BudgetError:
-    detail = f"It costs {currency} {told(cost)}; {show(left or 0)} of {show(limit)} is left."
-    return BudgetError("budget is spent", detail=detail, hint=hint)
+def _detail(currency: str, cost: Fraction, left: Fraction | None, limit: Fraction) -> str:
+    return f"It costs {currency} {told(cost)}; {show(left or 0)} of {show(limit)} is left."
 
 
 def _without_door(composition: str, loss: Loss) -> BudgetError:

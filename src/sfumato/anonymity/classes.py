@@ -31,13 +31,14 @@ class Ladder:
     """One quasi-identifier: for each level the group of each value, the label and the share of each group.
 
     A share is the part of the domain that a label stands for, 0 for a single value and 1 for everything, as a whole
-    number of units (`Tuples.unit`).
+    number of units (`Tuples.unit`); if `exact` is false, some are rounded down to one.
     """
 
     column: str
     groups: tuple[Codes, ...]
     labels: tuple[tuple[str, ...], ...]
     shares: tuple[Ints, ...]
+    exact: bool = True
 
     @property
     def height(self) -> int:
@@ -134,11 +135,11 @@ class Grouping:
             self._pinned[node] = made
 
     def _finer(self, node: Node) -> Classes:
-        best = self._base
+        best, many = self._base, len(self._base)
         for kept in (self._pinned, self._kept):
             for other, classes in kept.items():
-                if len(classes) < len(best) and all(map(le, other, node)):
-                    best = classes
+                if len(classes.size) < many and all(map(le, other, node)):
+                    best, many = classes, len(classes.size)
         return best
 
     def _keep(self, node: Node, classes: Classes) -> None:

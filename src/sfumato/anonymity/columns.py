@@ -10,11 +10,11 @@ import heapq
 from collections.abc import Iterator
 
 from sfumato.anonymity.classes import Node
-from sfumato.anonymity.lattice import Checked, Checker
+from sfumato.anonymity.lattice import Checker
 
 
 class ColumnSearch:
-    """Best-first over partial assignments; a greedy descent from the top gives a first release to compare with."""
+    """Best-first over partial assignments, after a greedy descent that gives a first release to compare with."""
 
     def __init__(self, checker: Checker) -> None:
         self.checker = checker
@@ -32,7 +32,8 @@ class ColumnSearch:
         return min([*lowest, self.checker.most])
 
     def __iter__(self) -> Iterator[None]:
-        yield from self._descend(self.checker.tuples.top)
+        for _ in self.checker.descend():
+            yield None
         self._pin()
         while self.heap:
             self.current, depth, node = self.heap[0]
@@ -64,20 +65,6 @@ class ColumnSearch:
             total += worth[node[column]] if column in decided else min(worth)
         if total < checker.most:
             heapq.heappush(self.heap, (total, -depth, node))
-
-    def _descend(self, node: Node) -> Iterator[None]:
-        """From the top, each time to the feasible neighbour with the least loss."""
-        while True:
-            below: list[Checked] = []
-            for column, level in enumerate(node):
-                if level:
-                    child = self.checker.check((*node[:column], level - 1, *node[column + 1 :]))
-                    yield None
-                    if self.checker.allows(child):
-                        below.append(child)
-            if not below:
-                return
-            node = min(below, key=lambda child: (child.loss, child.node)).node
 
     def _pin(self) -> None:
         """Groupings by the first columns alone, from which all nodes of that depth are rolled up."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from decimal import Decimal, InvalidOperation
 
 import duckdb
 import numpy as np
@@ -19,8 +20,9 @@ from sfumato.anonymity.source import SourceTable, unreadable
 from sfumato.errors import InputError
 from sfumato.types import identifier, string
 
-_UNITS = 1 << 32
-"""The loss of one suppressed row, in units, about: shares are rounded to whole units, so that losses add up exactly."""
+_UNITS = 1 << 62
+"""The loss of a table of which every row is suppressed, in units, about: shares are whole numbers of units, so that
+losses add up exactly."""
 _MOST_COUNTS = 200_000_000
 """Cells of the table of combinations by sensitive values."""
 
@@ -115,7 +117,7 @@ def _coded(engine: duckdb.DuckDBPyConnection, layout: _Layout) -> Compressed:
     first, tuple_of = number_rows(columns[: len(quasi)], sizes[: len(quasi)])
     start, payload_of = number_rows(columns[len(quasi) :], sizes[len(quasi) :])
     payloads = tuple(tuple(values[i][columns[i][at]] for i in range(len(quasi), wide)) for at in start.tolist())
-    unit = _UNITS // len(quasi)
+    unit = _unit([layout.hierarchies[name].domain for name in quasi], int(counts.sum()))
     names: tuple[str, ...] = ("",)
     if layout.sensitive is None or not layout.diverse:
         flat = np.bincount(tuple_of, weights=counts, minlength=len(first))
@@ -134,6 +136,13 @@ def _coded(engine: duckdb.DuckDBPyConnection, layout: _Layout) -> Compressed:
         world if layout.people else None,
     )
     return Compressed(tuples, tuple_of, payload_of, counts, payloads, layout.columns)
+
+
+def _unit(domains: Sequence[int], rows: int) -> int:
+    """Units of one whole column: every share is a whole number of them, unless the domains ask for too fine ones."""
+    most = _UNITS // (len(domains) * rows)
+    steps = math.lcm(*(domain - 1 for domain in domains if domain > 1))
+    return most - most % steps if steps <= most else most
 
 
 def _check_counts(many: int, values: int) -> None:
@@ -192,10 +201,10 @@ def _in_order(values: Sequence[str], order: Sequence[str]) -> tuple[str, ...]:
             raise InputError(f'the order of sensitive values lacks "{missing[0]}"')
         return tuple(value for value in order if value in {*values})  # the distance is over values that occur
     try:
-        numbers = {value: float(value) for value in values}
-    except ValueError:
-        numbers = {"": math.nan}
-    if all(map(math.isfinite, numbers.values())):
+        numbers = {value: Decimal(value) for value in values}
+    except InvalidOperation:
+        numbers = {"": Decimal("NaN")}
+    if all(number.is_finite() for number in numbers.values()):
         return tuple(sorted(values, key=lambda value: (numbers[value], value)))
     return tuple(sorted(values))
 
@@ -218,5 +227,7 @@ def _ladder(name: str, values: list[str], hierarchy: Hierarchy, unit: int) -> La
         place = {label: i for i, label in enumerate(distinct)}
         groups.append(_narrow(np.array([place[row[level]] for row in rows]), len(distinct)))
         names.append(tuple(distinct))
-        shares.append(np.array([int(hierarchy.share(level, label) * unit) for label in distinct], np.int64))
-    return Ladder(name, tuple(groups), tuple(names), tuple(shares))
+        shares.append([hierarchy.share(level, label) * unit for label in distinct])
+    whole = tuple(np.array([int(share) for share in level], np.int64) for level in shares)
+    exact = all(share.denominator == 1 for level in shares for share in level)
+    return Ladder(name, tuple(groups), tuple(names), whole, exact)

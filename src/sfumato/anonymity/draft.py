@@ -17,7 +17,7 @@ _UNITS = ((366 * 40, "decade"), (366 * 3, "year"), (93, "quarter"), (0, "month")
 
 @dataclass(frozen=True)
 class DeclaredColumn:
-    """What is known of a column without a look at its rows."""
+    """What is known of a column without a look at its rows; its type is empty where nothing declares one."""
 
     type: str
     low: object = None
@@ -39,7 +39,7 @@ def draft_hierarchies(columns: Mapping[str, DeclaredColumn], *, decided: bool = 
 
 def _decided(column: DeclaredColumn) -> str:
     text = _section(column)
-    return 'kind = "star"\n' if '"?"' in text or column.type == "text" else text
+    return 'kind = "star"\n' if '"?"' in text or column.type in ("text", "") else text
 
 
 def _section(column: DeclaredColumn) -> str:
@@ -50,6 +50,15 @@ def _section(column: DeclaredColumn) -> str:
         return _dates(column)
     if column.type == "integer":
         return _intervals(column)
+    if not column.type:
+        return (
+            'kind = "star"      # kept as it is, or *: a CSV file declares no types\n'
+            '# whole numbers:   kind = "intervals", low = "?", high = "?", widths = [5, 10, 20]\n'
+            '# dates:           kind = "dates", low = "?", high = "?", levels = ["month", "year"]\n'
+            '# codes:           kind = "prefix", length = 5, stars = [2, 3]\n'
+        )
+    if column.type in ("decimal", "double"):
+        return 'kind = "star"      # kept as it is, or *: round it to whole numbers for kind = "intervals"\n'
     return 'kind = "star"      # kept as it is, or *; kind = "prefix" for codes: length = 5, stars = [2, 3]\n'
 
 

@@ -27,7 +27,8 @@ _UNITS = ("month", "quarter", "year", "decade", "century")
 class Hierarchy:
     """Labels of a column: `labels(value)` from the value itself to `*`, or None where the value is not covered.
 
-    `size(level, label)` is the number of values of the domain that a label stands for; `domain` that of all values.
+    `size(level, label)` is the number of values of the domain that a label stands for; `domain` that of all values,
+    which are `values` if they were enumerated.
     """
 
     column: str
@@ -36,6 +37,7 @@ class Hierarchy:
     labels: Callable[[str], tuple[str, ...] | None]
     size: Callable[[int, str], int]
     kind: str = "rows"
+    values: tuple[str, ...] = ()
 
     def share(self, level: int, label: str) -> Fraction:
         """How much of the domain a label hides: 0 for a single value, 1 for everything (GenILoss)."""
@@ -72,7 +74,9 @@ def from_rows(column: str, rows: Sequence[Sequence[str]]) -> Hierarchy:
     _check_nested(column, list(table.values()))
     height = len(next(iter(table.values()))) - 1
     sizes = [Counter(row[level] for row in table.values()) for level in range(height + 1)]
-    return Hierarchy(column, height, len(table), table.get, lambda level, label: sizes[level][label])
+    return Hierarchy(
+        column, height, len(table), table.get, lambda level, label: sizes[level][label], values=tuple(table)
+    )
 
 
 def _check_nested(column: str, rows: list[tuple[str, ...]]) -> None:

@@ -63,7 +63,10 @@ def read_rows(file: Path, column: str) -> Hierarchy:
     except UnicodeDecodeError:
         raise InputError(f'"{file.name}" is not UTF-8', hint="Save it as UTF-8.") from None
     sign = ";" if ";" in text.partition("\n")[0] else ","
-    rows = [row for row in csv.reader(text.splitlines(), delimiter=sign) if row]
+    try:
+        rows = [row for row in csv.reader(text.splitlines(), delimiter=sign) if row]
+    except csv.Error:
+        raise InputError(f'a label in "{file.name}" is too long', hint="Write shorter labels.") from None
     return from_rows(column, rows)
 
 

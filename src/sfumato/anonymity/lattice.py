@@ -10,19 +10,22 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import reduce
+from typing import Any
 
 import numpy as np
 
-from sfumato.anonymity.classes import Grouping, Ints, Node, Tuples, share_of, tuple_of
+from sfumato.anonymity.classes import Classes, Grouping, Ints, Node, Tuples, share_of, tuple_of
 from sfumato.anonymity.models import Flags, Model, Presence
 from sfumato.errors import InputError
 
 WHOLE = 2_000_000
 """Lattices of up to so many nodes are held as arrays; larger ones are searched column by column."""
+_AT_ONCE = 4096
+"""So many nodes are looked up in the arrays at once."""
 _TELL = 0.25
 """Seconds between two reports of progress."""
 PATIENCE = 30.0
-"""Seconds after which the search of a larger lattice ends by itself, with the gap that is left."""
+"""Seconds after which a search ends by itself, with the gap that is left, if no other time was given."""
 Progress = Callable[[int, float, float], None]
 """Told now and then: nodes checked, best loss and lower bound, both in units."""
 
@@ -104,9 +107,8 @@ class Checker:
         """By how much a suppressed row costs more than any kept row, at least."""
         return self.whole - sum(tops[level] for tops, level in zip(self.tops, node, strict=True))
 
-    def holds(self, node: Node) -> tuple[Flags, Ints]:
-        """Which classes of a node hold, and the most rows of each that finer nodes keep."""
-        classes = self.grouping.classes(node)
+    def holds(self, classes: Classes) -> tuple[Flags, Ints]:
+        """Which classes hold, and the most rows of each that finer nodes keep."""
         flags = [model.holds(classes, self.totals) for model in self.models]
         held = reduce(np.logical_and, flags, np.ones(len(classes), bool))
         kept = classes.size.copy()
@@ -121,7 +123,7 @@ class Checker:
         """One node, evaluated."""
         self.checks += 1
         classes = self.grouping.classes(node)
-        held, kept = self.holds(node)
+        held, kept = self.holds(classes)
         worse = classes.size * ~held
         suppressed = int(worse.sum())
         loss = self.floor(node)
@@ -145,6 +147,21 @@ class Checker:
         it has rows of which the population knows nothing.
         """
         return checked.must > self.limit or (checked.stranded and self.nested)
+
+    def descend(self) -> Iterator[Checked]:
+        """From the best node so far, or the top, each time to the feasible neighbour with the least loss."""
+        node = self.tuples.top if self.best is None else self.best.node
+        while True:
+            below: list[Checked] = []
+            for column, level in enumerate(node):
+                if level:
+                    child = self.check((*node[:column], level - 1, *node[column + 1 :]))
+                    yield child
+                    if self.allows(child):
+                        below.append(child)
+            if not below:
+                return
+            node = min(below, key=lambda child: (child.loss, child.classes, child.node)).node
 
     @property
     def most(self) -> int:
@@ -185,17 +202,15 @@ def search(
 
     checker = Checker(tuples, models, limit)
     nodes = _size(tuples)
-    if seconds is None and nodes > WHOLE:
-        seconds = PATIENCE
-    deadline = None if seconds is None else time.monotonic() + seconds
     run = WholeLattice(checker) if nodes <= WHOLE else search_columns(checker)
+    deadline = time.monotonic() + (PATIENCE if seconds is None else seconds)
     interrupted, told = False, time.monotonic() + _TELL
     try:
         for _ in run:
             if time.monotonic() >= told and progress is not None:
                 progress(checker.checks, checker.most, run.bound())
                 told = time.monotonic() + _TELL
-            if deadline is not None and time.monotonic() > deadline:
+            if time.monotonic() > deadline:
                 interrupted = True
                 break
     except KeyboardInterrupt:
@@ -229,21 +244,33 @@ class WholeLattice:
         return min(int(least.min()), self.checker.most) if len(least) else self.checker.most
 
     def __iter__(self) -> Iterator[None]:
-        for place in self.order.tolist():
-            node = tuple_of(np.unravel_index(place, self.must.shape))
-            if self._is_open(node):
-                yield from self._path(node)
+        yield from self._path(tuple_of([0] * self.must.ndim))
+        for checked in self.checker.descend():
+            self._note(checked)
+            yield None
+        for start in range(0, len(self.order), _AT_ONCE):
+            places = self.order[start : start + _AT_ONCE]
+            levels = np.unravel_index(places, self.must.shape)
+            open_ = self._are_open(levels)
+            for node in zip(*(column[open_].tolist() for column in levels), strict=True):
+                if self._are_open(node):
+                    yield from self._path(node)
+            yield None
 
-    def _is_open(self, node: Node) -> bool:
-        if self.done[node] or self.must[node] > self.checker.limit:
-            return False
-        return bool(self.floor[node] + self.must[node] * self.spare[node] < self.checker.most)
+    def _are_open(self, at: tuple[Any, ...]) -> Any:
+        """Whether a node, or each of several, is unchecked and may still be better than the best one."""
+        must = self.must[at]
+        worth = self.floor[at] + must * self.spare[at] < self.checker.most
+        return ~self.done[at] & (must <= self.checker.limit) & worth
 
     def _path(self, start: Node) -> Iterator[None]:
-        """Bisect a path from this node to the top: where finer nodes can no longer be excluded, and this node last."""
+        """Bisect a path from this node to the top down to the coarsest node that excludes finer ones.
+
+        It excludes the most; the node above it is usually a release, the first one if there was none.
+        """
         path = self._climb(start)
         low, high = 0, len(path) - 1
-        while low < high and self._is_open(start):
+        while low < high:
             middle = (low + high) // 2
             node = path[middle]
             if not self.done[node]:
@@ -253,22 +280,22 @@ class WholeLattice:
                 low = middle + 1
             else:
                 high = middle
-        if self._is_open(start):
+        if self._are_open(start):
             self._note(self.checker.check(start))
             yield None
 
     def _climb(self, node: Node) -> list[Node]:
-        """Up to the top, each time by the column that adds least to the floor."""
-        path, floors = [node], self.checker.floors
+        """Up to the top, each time by the column that adds least to the floor; of those, the one with most values."""
+        path, floors, ladders = [node], self.checker.floors, self.checker.tuples.ladders
         while True:
             steps = [
-                (floors[column][level + 1] - floors[column][level], column)
+                (floors[column][level + 1] - floors[column][level], -len(ladders[column].labels[level]), column)
                 for column, level in enumerate(node)
                 if level + 1 < len(floors[column])
             ]
             if not steps:
                 return path
-            column = min(steps)[1]
+            column = min(steps)[-1]
             node = (*node[:column], node[column] + 1, *node[column + 1 :])
             path.append(node)
 

@@ -9,6 +9,7 @@ plain rows.
 from __future__ import annotations
 
 import re
+from bisect import bisect_left, bisect_right
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import date
@@ -37,13 +38,17 @@ _TAKEN = np.int64(1 << 40)
 
 @dataclass(frozen=True)
 class Axis:
-    """A column in an order: `place` of each value code, `leaves` the values, `rows` their labels up to `*`."""
+    """A column in an order: `place` of each value code, `leaves` the values, `rows` their labels up to `*`.
+
+    `numbers` are those of an enumerated domain, in their order.
+    """
 
     place: Ints
     leaves: tuple[str, ...]
     rows: tuple[tuple[str, ...], ...]
     numeric: bool
     extent: float
+    numbers: tuple[Fraction, ...] = ()
 
 
 def cut_classes(tuples: Tuples, models: Sequence[Model], hierarchies: Mapping[str, Hierarchy]) -> Recoding:
@@ -193,7 +198,8 @@ def _axis(values: Sequence[str], hierarchy: Hierarchy) -> Axis:
     if mixed or any(number is None for number in numbers):
         place = _ranks([tuple(reversed(row)) for row in rows])
         return Axis(place, tuple(values), rows, numeric=False, extent=float(len(values) - 1))
-    return Axis(_ranks(numbers), tuple(values), rows, numeric=True, extent=float(len(set(numbers)) - 1))
+    enumerated = sorted(number for number in map(_number, hierarchy.values) if number is not None)
+    return Axis(_ranks(numbers), tuple(values), rows, True, float(len(set(numbers)) - 1), tuple(enumerated))
 
 
 def _narrow(places: Ints) -> Places:
@@ -241,7 +247,7 @@ def _label(axis: Axis, hierarchy: Hierarchy, inside: list[int]) -> tuple[str, Fr
     if len(leaves) == 1:
         return leaves[0], Fraction(0)
     if axis.numeric:
-        return f"{leaves[0]}..{leaves[-1]}", _numeric_share(hierarchy, leaves[0], leaves[-1])
+        return f"{leaves[0]}..{leaves[-1]}", _numeric_share(axis, hierarchy, leaves[0], leaves[-1])
     if hierarchy.kind == "star":
         plain = len(leaves) <= _LISTED and all(_is_plain(leaf) and STAR not in leaf for leaf in leaves)
         return _joined(leaves, axis) if plain else STAR, Fraction(1)
@@ -267,13 +273,16 @@ def _joined(parts: Sequence[str], axis: Axis) -> str:
     return STAR if text in axis.leaves else text
 
 
-def _numeric_share(hierarchy: Hierarchy, low: str, high: str) -> Fraction:
+def _numeric_share(axis: Axis, hierarchy: Hierarchy, low: str, high: str) -> Fraction:
     """The part of the declared domain between two numbers; everything where no domain was declared."""
     if hierarchy.kind == "star" or hierarchy.domain <= 1:
         return Fraction(1)
     first, last = _number(low), _number(high)
     assert first is not None
     assert last is not None
+    if hierarchy.values:
+        others = bisect_right(axis.numbers, last) - bisect_left(axis.numbers, first) - 1
+        return Fraction(others, hierarchy.domain - 1)
     return min(Fraction(1), (last - first) / (hierarchy.domain - 1))
 
 

@@ -5,6 +5,8 @@ Comes in: an address and a table. Goes out: a CSV file of its rows; or a new tab
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any
 
@@ -42,7 +44,9 @@ def fetch(address: str, table: str, folder: Path) -> Path:
     return file
 
 
-def store(engine: duckdb.DuckDBPyConnection, sql: str, target: str) -> None:
+def store(
+    engine: duckdb.DuckDBPyConnection, sql: str, target: str, announced: Callable[[], AbstractContextManager[None]]
+) -> None:
     """Write the rows of a query into a table that must not exist yet, in one transaction."""
     address, _, table = target.rpartition("#")
     if not address:
@@ -57,5 +61,7 @@ def store(engine: duckdb.DuckDBPyConnection, sql: str, target: str) -> None:
                 while part := rows.fetchmany(10_000):
                     for row in part:
                         copy.write_row(row)
+            with announced():
+                link.commit()
         except link.Error as error:
             raise InputError(f'the table "{table}" cannot be written', detail=str(error).split("\n")[0]) from None

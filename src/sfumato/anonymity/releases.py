@@ -10,8 +10,10 @@ import contextlib
 import math
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -39,6 +41,7 @@ from sfumato.anonymity.recoding import Recoding, at_node
 from sfumato.anonymity.source import open_source
 from sfumato.anonymity.writing import Dummies, write
 from sfumato.errors import InputError
+from sfumato.interrupts import uninterrupted
 from sfumato.types import as_written, show, whole
 
 Progress = Callable[[int, float, float], None]
@@ -141,14 +144,26 @@ class PreparedRequest:
         return self.compressed.tuples.rows
 
 
-def anonymize(request: AnonymizeRequest, out: str | None = None, progress: Progress | None = None) -> AnonymizedRelease:
-    """Make a release, and write it if a target is named."""
+def anonymize(
+    request: AnonymizeRequest,
+    out: str | None = None,
+    progress: Progress | None = None,
+    announce: Callable[[AnonymizedRelease, str], AbstractContextManager[None]] | None = None,
+) -> AnonymizedRelease:
+    """Make a release, and write it if a target is named.
+
+    The release appears within the context of `announce`, which gets it and the address of a table with its rows: there
+    is no release without what is recorded of it. Ctrl-C ends the search with the best release so far; while that is
+    written it is not heard.
+    """
     if out is not None:
         check_target(request.data, out)
     prepared = prepare(request)
     release, recoding, dummies = make(prepared, progress)
     if out is not None:
-        write(prepared.compressed, recoding, out, sign=prepared.sign, dummies=dummies)
+        with uninterrupted():
+            announced = None if announce is None else partial(announce, release)
+            write(prepared.compressed, recoding, out, sign=prepared.sign, dummies=dummies, announce=announced)
     return release
 
 
@@ -326,13 +341,17 @@ def _searched(prepared: PreparedRequest, progress: Progress | None) -> LatticeSe
 def _release(
     prepared: PreparedRequest, recoding: Recoding, filled: Classes, found: LatticeSearch | None, dummies: int
 ) -> AnonymizedRelease:
-    """What is said of a release; a dummy counts as much as a row that is lost, and no bound is known with dummies."""
+    """What is said of a release; a dummy counts as much as a row that is lost, and no bound is known with dummies.
+
+    Where shares were rounded down to units, so is the bound: it may stay below the loss of what the search found best.
+    """
     tuples = prepared.compressed.tuples
     classes = filled[recoding.held]
     loss = recoding.loss + Fraction(dummies, tuples.rows)
     scale = tuples.rows * tuples.unit * len(tuples.ladders)
     proved = None if dummies else found
-    bound = None if proved is None else float(loss) if proved.optimal else min(proved.bound / scale, float(loss))
+    sure = proved is not None and proved.optimal and all(ladder.exact for ladder in tuples.ladders)
+    bound = None if proved is None else float(loss) if sure else min(proved.bound / scale, float(loss))
     close = next((model for model in prepared.models if isinstance(model, Closeness)), None)
     if close is None and prepared.request.sensitive:
         close = closeness(1, "equal", tuples.sensitive)

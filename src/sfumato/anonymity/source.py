@@ -33,6 +33,7 @@ class SourceTable:
     columns: tuple[str, ...]
     name: str
     sign: str = ","
+    text: bool = False
 
     def check_columns(self, wanted: list[str]) -> None:
         """Refuse a name that the table does not have."""
@@ -113,7 +114,7 @@ def _read(engine: duckdb.DuckDBPyConnection, file: Path, name: str) -> SourceTab
         f"SELECT * FROM read_csv({string(str(file))}, auto_detect = false, header = true, skip = 0, "
         f"delim = {string(sign)}, quote = '\"', escape = '\"', comment = '', nullstr = '', columns = {{{shape}}})"
     )
-    return SourceTable(engine, reading, columns, name, sign)
+    return SourceTable(engine, reading, columns, name, sign, text=True)
 
 
 def header_of(file: Path) -> tuple[tuple[str, ...], str]:
@@ -133,7 +134,10 @@ def header_of(file: Path) -> tuple[tuple[str, ...], str]:
     if line.count('"') % 2:  # the engine would lose rows
         raise InputError(f'a name of a column of "{file.name}" has a line break', hint="Rename the column.")
     sign = max(_SIGNS, key=lambda one: "".join(line.split('"')[::2]).count(one))
-    names = tuple(next(csv.reader([line.rstrip("\r\n")], delimiter=sign)))
+    try:
+        names = tuple(next(csv.reader([line.rstrip("\r\n")], delimiter=sign)))
+    except csv.Error:
+        raise InputError(f'a name of a column of "{file.name}" is too long', hint="Rename the column.") from None
     folded = [name.casefold() for name in names]
     if len(set(folded)) < len(names) or "" in folded:
         raise InputError(f'the columns of "{file.name}" do not have distinct names', hint="Name each of them once.")

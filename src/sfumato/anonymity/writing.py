@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import os
 import tempfile
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from pathlib import Path
 
 import duckdb
@@ -24,18 +24,29 @@ _DATABASE = (".duckdb", ".db")
 _REMOTE = ("postgresql://", "postgres://")
 Dummies = Sequence[tuple[int, int, int]]
 """Rows that stand for nobody: class, payload, how many."""
+Announce = Callable[[str], AbstractContextManager[None]]
+"""A context in which a release appears; it gets the address of a table with the same rows."""
 
 
-def write(compressed: Compressed, recoding: Recoding, target: str, *, sign: str = ",", dummies: Dummies = ()) -> int:
+def write(
+    compressed: Compressed,
+    recoding: Recoding,
+    target: str,
+    *,
+    sign: str = ",",
+    dummies: Dummies = (),
+    announce: Announce | None = None,
+) -> int:
     """Write the rows that are released, and return how many; a file appears whole or not at all."""
     with duckdb.connect() as engine:
         engine.execute("SET threads = 1")
         rows = _lines(engine, compressed, recoding, dummies)
-        order = ", ".join(f"k{i}" for i in range(len(compressed.columns)))
         shown = ", ".join(f"c{i} AS {identifier(name)}" for i, name in enumerate(compressed.columns))
-        engine.execute(f"CREATE TEMP TABLE ordered AS SELECT * FROM released ORDER BY {order}")
+        texts = ", ".join(f"c{i}" for i in range(len(compressed.columns)))
+        lines = f"SELECT {texts}, CAST(sum(n) AS BIGINT) AS n FROM released GROUP BY {texts}"
+        engine.execute(f"CREATE TEMP TABLE ordered AS {lines} ORDER BY ALL NULLS FIRST")
         sql = f"SELECT {shown} FROM (SELECT * EXCLUDE (n), unnest(range(n)) FROM ordered)"
-        _deliver(engine, sql, target, sign)
+        _deliver(engine, sql, target, sign, announce)
     return rows
 
 
@@ -74,34 +85,63 @@ def _label_table(engine: duckdb.DuckDBPyConnection, i: int, labels: Sequence[str
     engine.execute(f"CREATE TEMP TABLE labels{i} AS SELECT {shown}", [list(labels)])
 
 
-def _deliver(engine: duckdb.DuckDBPyConnection, sql: str, target: str, sign: str) -> None:
+def _deliver(engine: duckdb.DuckDBPyConnection, sql: str, target: str, sign: str, announce: Announce | None) -> None:
     if target.startswith(_REMOTE):
         from sfumato.anonymity.postgres import store
 
-        store(engine, sql, target)
+        with _copy(engine, sql, announce) as announced:
+            store(engine, sql, target, announced)
         return
     place, _, table = target.partition("#")
     if place.lower().endswith(_DATABASE):
         if not table:
             raise InputError(f'which table of "{place}"?', hint=f"Write {place}#TABLE.")
-        _store(engine, sql, Path(place), table)
+        with _copy(engine, sql, announce) as announced:
+            _store(engine, sql, Path(place), table, announced)
         return
     file = Path(target)
     form = form_of(file, sign)
     try:
-        with _beside(file) as part:
+        with _beside(file, announce) as part:
             engine.execute(f"COPY ({sql}) TO {string(str(part))} ({form})")
     except (OSError, duckdb.Error) as error:
         raise InputError(f'"{file}" cannot be written', detail=_first_line(error), sqlstate="58P01") from None
 
 
-def _store(engine: duckdb.DuckDBPyConnection, sql: str, place: Path, table: str) -> None:
+@contextmanager
+def _copy(
+    engine: duckdb.DuckDBPyConnection, sql: str, announce: Announce | None
+) -> Iterator[Callable[[], AbstractContextManager[None]]]:
+    """What announces a table of a database: a copy of it is there before."""
+    if announce is None:
+        yield nullcontext
+        return
+    with tempfile.TemporaryDirectory(prefix="sfumato-") as folder:
+        place = Path(folder) / "release.duckdb"
+        _store(engine, sql, place, "release", nullcontext)
+        yield lambda: announce(f"{place}#release")
+
+
+def _store(
+    engine: duckdb.DuckDBPyConnection,
+    sql: str,
+    place: Path,
+    table: str,
+    announced: Callable[[], AbstractContextManager[None]],
+) -> None:
     """A new table of a DuckDB database. A table of that name is never replaced: names differ by more than case."""
     new = not place.exists()
     try:
         engine.execute(f"ATTACH {string(str(place))} AS target")
         try:
+            engine.execute("BEGIN")
             engine.execute(f"CREATE TABLE target.{qualified(table)} AS {sql}")
+            with announced():
+                engine.execute("COMMIT")
+        except BaseException:
+            with suppress(duckdb.Error):
+                engine.execute("ROLLBACK")
+            raise
         finally:
             engine.execute("DETACH target")
     except BaseException as error:
@@ -129,16 +169,16 @@ def _first_line(error: Exception) -> str:
 def form_of(file: Path, sign: str) -> str:
     """How the engine writes a file of this name."""
     if file.suffix.lower() in (".parquet", ".pq"):
-        return "FORMAT parquet"
+        return "FORMAT parquet, USE_TMP_FILE false"
     if file.suffix.lower() in (".csv", ".tsv", ".txt"):
-        return f"FORMAT csv, HEADER, DELIMITER {string(sign)}"
+        return f"FORMAT csv, HEADER, DELIMITER {string(sign)}, USE_TMP_FILE false"
     raise InputError(
         f'the name "{file.name}" says no format', hint="End it with .csv or .parquet, or write DATABASE.duckdb#TABLE."
     )
 
 
 @contextmanager
-def _beside(file: Path) -> Iterator[Path]:
+def _beside(file: Path, announce: Announce | None) -> Iterator[Path]:
     """A file that takes its place only when it is complete."""
     handle, name = tempfile.mkstemp(prefix=".sfumato-", suffix=file.suffix, dir=file.parent)
     os.close(handle)
@@ -146,6 +186,7 @@ def _beside(file: Path) -> Iterator[Path]:
     try:
         yield part
         part.chmod(0o644)
-        part.replace(file)
+        with nullcontext() if announce is None else announce(str(part)):
+            part.replace(file)
     finally:
         part.unlink(missing_ok=True)

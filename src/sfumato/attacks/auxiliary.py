@@ -34,5 +34,5 @@ def run(endpoint: Endpoint, knowledge: Knowledge) -> AttackResult:
         tuple(Claim(i, knowledge.hints[i] * number > knowledge.fact.value) for i, _ in chosen)
         for number in (average, others)
     )
-    reason = "an average and rumours; the average of everybody else tells as much, and no mechanism can stop that"
+    reason = "an average and rumours; the average of everybody else reveals as much, and no mechanism can prevent that"
     return AttackResult(claims, reason=reason, worst=(sql,), without=without)

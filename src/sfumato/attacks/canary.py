@@ -15,8 +15,7 @@ from typing import Any
 
 import duckdb
 
-from sfumato.audit import AuditVerdict
-from sfumato.audit.canary import verdict_of_guesses
+from sfumato.audit import AuditVerdict, verdict_of_guesses
 from sfumato.errors import InputError
 from sfumato.gateway import fork_policy
 from sfumato.policy import ROW, Policy, PolicyColumn, Table, load

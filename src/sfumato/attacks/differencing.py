@@ -92,7 +92,7 @@ def _few(endpoint: Endpoint, knowledge: Knowledge) -> AttackResult:
             claims.append(Claim(i, before + price * lean > 0))
     worst = tuple(asked.sql for asked in endpoint.log[first:][:3])
     how = "the whole budget on one person" if one_at_a_time else f"the budget on {spent_on} people"
-    measured = f", measured on {spent_on} people with a copy of the ledger each" if one_at_a_time else ""
+    measured = f", repeated for {spent_on} of the people with a copy of the ledger each" if one_at_a_time else ""
     return AttackResult(tuple(claims), reason=f"{how}, counted with the secret and without it{measured}", worst=worst)
 
 

@@ -17,12 +17,14 @@ The shape, format 2. Rates are between 0 and 1, amounts of epsilon are decimal t
     base_rate   how often a guess is right that asks nothing
     attacks     [{name, what, advice}, …] in order: in one line what it does, and the cheapest defence
     defences    [{name, what, broken, allowed, tried, sentence, promise}, …] in order: of the attacks that could be
-                tried, how many broke it, and how many it permits; what its promise permits in words, or null
+                tried and were answered, how many broke it, and how many it permits; what its promise permits in words,
+                or null
     reports     [report, …], one for each attack and defence:
         attack, defence     names from above
         outcome             "broken" (beyond what is promised, or proved where nothing is), "allowed" (better than a
                             guess, and the promise permits it), "held" (no better than a guess, as far as can be
-                            told), "nothing" (no claim was made) or "not applicable"
+                            told), "nothing" (no claim was made; where `refused` is `queries` nothing was shown) or
+                            "not applicable"
         short, words        the outcome in a few words, and in one line; reason: why nothing was claimed, or how
         claims, right       people of whom a secret was claimed, and how many of those claims are right
         recovered           people whose secrets must have been known for that, the others being guessed
@@ -91,21 +93,30 @@ def _attack(name: str) -> dict[str, str]:
     return {"name": name, "what": attack.what, "advice": attack.advice}
 
 
+def _attacks(count: int) -> str:
+    return f"{count} attack{'' if count == 1 else 's'}"
+
+
 def _defence(name: str, reports: Sequence[AttackReport]) -> dict[str, Any]:
-    tried = [report for report in reports if report.applicable]
+    tried = [report for report in reports if report.applicable and not report.unanswered]
+    refused = sum(report.unanswered for report in reports)
     broken = [report for report in tried if report.outcome == "broken"]
     allowed = [report for report in tried if report.outcome == "allowed"]
-    promise = next((report.promise for report in tried if report.promise), None)
+    promise = next((report.promise for report in reports if report.promise), None)
     if broken:
-        sentence = f"broken by {len(broken)} of {len(tried)} attacks"
+        sentence = f"broken by {len(broken)} of {_attacks(len(tried))}"
         most = max(broken, key=lambda report: report.recovered)
         sentence += f"; {most.attack} recovered {most.recovered} of {most.people} people's secrets"
     elif allowed:
         best = max(allowed, key=lambda report: report.rate)
-        sentence = f"not broken by {len(tried)} attacks, but {len(allowed)} of them learn what its promise allows; "
+        learn = f"{len(allowed)} of them learns" if len(allowed) == 1 else f"{len(allowed)} of them learn"
+        learn = "it learns" if len(tried) == 1 else learn
+        sentence = f"not broken by {_attacks(len(tried))}, but {learn} what its promise allows; "
         sentence += f"{best.attack} is right about {best.right} of the {best.claims} people whom it names"
     else:
-        sentence = f"held against {len(tried)} of {len(tried)} attacks"
+        sentence = f"held against {len(tried)} of {_attacks(len(tried))}" if tried else "nothing was shown"
+    if refused:
+        sentence += f"; every query of {'one attack' if refused == 1 else f'{refused} attacks'} was refused"
     return {
         "name": name,
         "what": DEFENCES.get(name, _PROMISED if any(report.total is not None for report in reports) else _PLAIN),

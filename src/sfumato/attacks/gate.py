@@ -20,8 +20,7 @@ from typing import Any
 
 from sfumato.attacks.base import Endpoint, Rows, plain
 from sfumato.attacks.sheet import TABLE, Sheet
-from sfumato.gateway import Gateway, open_policy
-from sfumato.gateway.opening import Loaded, enter, read_rows
+from sfumato.gateway import Gateway, Loaded, enter, open_policy, read_rows
 from sfumato.ledger import Ledger, has_ledger
 from sfumato.policy import load
 from sfumato.types import identifier, show, string

@@ -14,6 +14,7 @@ from typing import Any
 
 from sfumato.attacks.base import SecretFact
 from sfumato.attacks.matching import Candidates
+from sfumato.attacks.small_worlds import values_in_some_world
 from sfumato.attacks.sums import ValueSum, possible_values
 from sfumato.attacks.views import ReleaseView
 
@@ -40,7 +41,8 @@ def values_left_together(views: Sequence[ReleaseView], fact: SecretFact) -> dict
     Proof: each block's rows belong to its people, so that the number of those with a value lies between that of the
         rows and as many more as have no row; differences of such sums, and passing bounds on, keep what is true.
     Reference: Ganta, Kasiviswanathan, Smith 2008; Xiao and Tao 2007.
-    Checked by: attacks::what_releases_leave_together_is_left_in_some_world
+    Checked by: attacks::what_releases_leave_together_is_left_in_some_world,
+        attacks::small_releases_together_leave_exactly_what_some_world_has
     """
     if not all(one.everybody for one in views) or len({len(one.crowd) for one in views}) > 1:
         return {}
@@ -60,7 +62,8 @@ def values_left_together(views: Sequence[ReleaseView], fact: SecretFact) -> dict
     if len(cells) * len(names) > _MOST_BOUNDS:
         true = {value for value in names if fact.holds(value)}
         return {cell: {v for v in names if (v in true) in left} for cell, left in found.items()}
-    return found
+    exactly = values_in_some_world(cells, [one.classes for one in views])
+    return found | {cell: left for cell, left in exactly.items() if left is not None}
 
 
 def _by_fact(values: Counter[Any], fact: SecretFact) -> Counter[Any]:

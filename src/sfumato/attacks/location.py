@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from math import asin, atan2, comb, cos, degrees, pi, radians, sin
+from math import asin, atan2, cos, degrees, exp, fsum, lgamma, log, log1p, pi, radians, sin
 from secrets import randbelow
 
 import numpy as np
@@ -45,10 +45,11 @@ class Accusation:
     @property
     def by_chance(self) -> float:
         """The probability that somebody who guesses hits at least as often."""
-        p = 1 / self.candidates
-        return sum(
-            comb(self.trials, k) * p**k * (1 - p) ** (self.trials - k) for k in range(self.identified, self.trials + 1)
-        )
+        if self.candidates == 1 or not self.identified:
+            return 1.0
+        n, yes, no = self.trials, -log(self.candidates), log1p(-1 / self.candidates)
+        ways = (lgamma(n + 1) - lgamma(k + 1) - lgamma(n - k + 1) for k in range(self.identified, n + 1))
+        return min(1.0, fsum(exp(way + k * yes + (n - k) * no) for k, way in enumerate(ways, self.identified)))
 
 
 def candidates(lat: float, lon: float, *, side: int = 21, spacing: float = 11.0) -> tuple[Floats, Floats]:

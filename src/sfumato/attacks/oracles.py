@@ -65,7 +65,7 @@ def _read(endpoint: Endpoint, knowledge: Knowledge, form: str) -> AttackResult:
         if i == _TRIED and not claims:
             break
     worst = tuple(asked.sql for asked in endpoint.log[-3:])
-    return AttackResult(tuple(claims), reason="an error tells the secret", worst=worst)
+    return AttackResult(tuple(claims), reason="an error reveals the secret", worst=worst)
 
 
 def _refusals(endpoint: Endpoint, knowledge: Knowledge) -> AttackResult:
@@ -85,7 +85,7 @@ def _refusals(endpoint: Endpoint, knowledge: Knowledge) -> AttackResult:
     if not claims:
         return AttackResult(reason="refusals do not depend on one person")
     worst = tuple(asked.sql for asked in endpoint.log[-3:])
-    return AttackResult(tuple(claims), reason="a refusal tells the secret", worst=worst)
+    return AttackResult(tuple(claims), reason="a refusal reveals the secret", worst=worst)
 
 
 def _least_answered(endpoint: Endpoint, knowledge: Knowledge) -> int | None:

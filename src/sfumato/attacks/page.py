@@ -46,7 +46,7 @@ _LONG = 80
 """Letters of a name or a value that are shown."""
 _LEDGER = {
     "copy": "a copy of the ledger: nothing was spent",
-    "own": "the ledger itself: what the attacks asked is spent",
+    "own": "the ledger itself: the attacks' queries are charged",
 }
 
 
@@ -105,7 +105,9 @@ def _brief(text: str) -> str:
 
 
 def _in_short(defence: dict[str, Any]) -> str:
-    kind = "broken" if defence["broken"] else "allowed" if defence["allowed"] else "held"
+    kind = (
+        "broken" if defence["broken"] else "allowed" if defence["allowed"] else "held" if defence["tried"] else "quiet"
+    )
     promise = f"<br><span class=quiet>{html.escape(defence['promise'])}</span>" if defence["promise"] else ""
     return (
         f"<tr><th>{html.escape(defence['name'])}</th><td class=quiet>{html.escape(defence['what'])}</td>"
@@ -116,7 +118,9 @@ def _in_short(defence: dict[str, Any]) -> str:
 def _marked(report: dict[str, Any] | None) -> str:
     if report is None:
         return "<td></td>"
-    kind = {"not applicable": "quiet", "nothing": "held"}.get(report["outcome"], report["outcome"])
+    unanswered = 0 < report["queries"] == report["refused"]
+    nothing = "quiet" if unanswered else "held"
+    kind = {"not applicable": "quiet", "nothing": nothing}.get(report["outcome"], report["outcome"])
     word, colon, rest = report["short"].partition(": ")
     return f"<td class={kind}>{word}{'<br>' if colon else ''}{rest}</td>"
 
@@ -153,7 +157,7 @@ def drawings(attack: str, reports: Sequence[dict[str, Any]]) -> list[str]:
 def _line(report: dict[str, Any]) -> str:
     total = report["total"]
     budget = "no budget" if total is None else f"epsilon {_amount(report['spent'])} of {_amount(total)}"
-    seconds = f"{report['seconds']['asking']:.1f} s asking, {report['seconds']['thinking']:.1f} s thinking"
+    seconds = f"{report['seconds']['asking']:.1f} s querying, {report['seconds']['thinking']:.1f} s computing"
     return (
         f"<tr><th>{html.escape(report['defence'])}</th><td>{html.escape(report['words'])}</td><td class=quiet>"
         f"{report['queries']:,} queries, {report['refused']:,} refused, {budget}; {seconds}</td></tr>"
@@ -164,7 +168,7 @@ def _transcript(report: dict[str, Any]) -> str:
     asked, shown = report["queries"], report["transcript"]
     some = "all of them" if asked == len(shown) else f"{len(shown)} of {asked:,}, from the beginning and the end"
     lines = "".join(f"<pre>{html.escape(one['sql'])}{_refused(one['refused'])}</pre>" for one in shown)
-    return f"<details><summary>What was asked of {html.escape(report['defence'])}: {some}</summary>{lines}</details>"
+    return f"<details><summary>Queries to {html.escape(report['defence'])}: {some}</summary>{lines}</details>"
 
 
 def _refused(text: str | None) -> str:

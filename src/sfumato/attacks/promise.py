@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from functools import lru_cache
 
-from sfumato.audit.bounds import bound_below
+from sfumato.audit import bound_below
 
 SURE = 0.001
 """An attack did better than a guess if so small a chance is left that it did not."""
@@ -86,11 +86,12 @@ def promise_in_words(epsilon: float, between: int, rate: float) -> str:
     one, ten = (chance_to_read(epsilon / many, between, rate) for many in (1, 10))
     much = "nearly everything" if one >= NEARLY else "much" if one - rate >= _MUCH * (1 - rate) else "little"
     bound = f"e^({'' if between == 1 else f'{between} × '}{epsilon:g})"
+    most = chance(most_right(epsilon, between, rate))
     return (
-        f"epsilon {epsilon:g} permits {much} about one person: spent on that person alone it reveals the secret with "
-        f"probability {percent(one)} (a guess: {percent(rate)}), spent on ten people, each secret with {percent(ten)}; "
-        f"a claim may be right with up to {percent(most_right(epsilon, between, rate))}, for the odds of a guess grow "
-        f"by at most {bound}"
+        f"epsilon {epsilon:g} permits {much} about one person: an attacker who spends all of it on that person is "
+        f"right with probability {chance(one)} (a guess: {percent(rate)}), and with {chance(ten)} if it is divided "
+        f"among ten people; no attack is right with probability above {most}, because the odds of a guess grow by at "
+        f"most {bound}"
     )
 
 
@@ -103,3 +104,12 @@ def percent(rate: float) -> str:
     if 0.9995 <= rate < 1:
         return f"{100 * rate:.2f} %" if rate < 0.9999 else "over 99.99 %"
     return f"{100 * rate:.1f} %"
+
+
+def chance(probability: float) -> str:
+    """The probability of a success for people. No finite epsilon makes one certain: 1.0 is a rounded number.
+
+    >>> chance(0.51), chance(1.0)
+    ('51.0 %', 'over 99.99 %')
+    """
+    return percent(min(probability, math.nextafter(1.0, 0.0)))

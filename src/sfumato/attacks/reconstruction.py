@@ -147,7 +147,7 @@ def _decode(
         return AttackResult(_claims(asked, other - 0.5), worst=worst, curve=tuple(curve[:-1]))
     if _is_believed(asked, knowledge.base_rate, lines, given):
         return AttackResult(_claims(asked, guess.odds), worst=worst, curve=tuple(curve[:-1]))
-    reason = "the answers tell no more than a guess, which is claimed" if sharpest == _BEYOND else ""
+    reason = "the answers reveal no more than a guess, so the guess is claimed" if sharpest == _BEYOND else ""
     return AttackResult(best, reason=reason, worst=worst, curve=tuple(curve[:-1]))
 
 

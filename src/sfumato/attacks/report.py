@@ -16,8 +16,8 @@ from fractions import Fraction
 from typing import Any
 
 from sfumato.attacks.base import AttackResult, Bet, Claim, Endpoint, Knowledge, TranscriptEntry
-from sfumato.attacks.promise import SURE, most_right, percent, promise_in_words
-from sfumato.audit.bounds import bound_above, bound_below
+from sfumato.attacks.promise import SURE, chance, most_right, promise_in_words
+from sfumato.audit import bound_above, bound_below
 from sfumato.types import show
 
 _FIRST, _LAST, _LONG = 8, 4, 600
@@ -66,6 +66,11 @@ class AttackReport:
         return "broken" if self.succeeded else "allowed" if self.allowed else "held"
 
     @property
+    def unanswered(self) -> bool:
+        """Whether it asked, and all that it asked was refused: then nothing was shown, in either direction."""
+        return self.applicable and not self.claims and 0 < self.queries == self.refused
+
+    @property
     def rate(self) -> float:
         """How many of the claims are right."""
         return self.right / self.claims if self.claims else 0.0
@@ -94,9 +99,10 @@ class AttackReport:
         if not self.applicable:
             return "–"
         if not self.claims:
-            return "held: nothing claimed"
+            return "not shown: every query was refused" if self.unanswered else "held: nothing claimed"
         if self.succeeded and self.certain and self.interval[0] <= self.base_rate:
-            return f"broken: {self.certain} with certainty"
+            rest = f"; all {self.claims} claims no better than a guess" if self._by_proof_alone else ""
+            return f"broken: {self.certain} with certainty{rest}"
         text = f"{self.outcome}: {self.right} of {self.claims} right"
         if self.outcome == "held":
             if self.anyway:
@@ -105,19 +111,25 @@ class AttackReport:
         return f"{text} ({100 * self.rate:.0f} %)"
 
     @property
+    def _by_proof_alone(self) -> bool:
+        """Whether only the claims with certainty count: all claims together are right no more often than a guess."""
+        return self.succeeded and 0 < self.certain < self.claims and self.rate <= self.guess
+
+    @property
     def words(self) -> str:
         """One line for people."""
         if not self.applicable:
             return f"not applicable: {self.reason}"
         if not self.claims:
-            return f"nothing: {self.reason}"
+            refusal = next((text for _, text in self.transcript if text), "")
+            return f"nothing: {self.reason}" + (f" ({refusal})" if self.unanswered else "")
         low, high = self.interval
         text = (
             f"{self.right} of {self.claims} right ({100 * self.rate:.1f} %, {100 * low:.1f} to {100 * high:.1f}; "
             f"a guess has {100 * self.base_rate:.1f} %"
         )
         told = self.trend > self.base_rate
-        text += f", the others' rows tell {100 * self.trend:.1f} %)" if told else ")"
+        text += f", other people's rows suggest {100 * self.trend:.1f} %)" if told else ")"
         text += f", {self.certain} certain, {self.certain_right} of them right" if self.certain else ""
         return text + self._why()
 
@@ -127,9 +139,11 @@ class AttackReport:
             return ": learnt as well from everybody else's rows, which no mechanism can prevent and no promise forbids"
         if self.outcome == "held" and self.rate > self.guess:
             return f": so many are right by luck more often than once in {round(1 / SURE):,} times"
+        if self._by_proof_alone:
+            return ": broken by what is certain alone; all claims together are right no more often than a guess"
         if self.bound is None or self.total is None:
             return ""
-        permits = f"a claim is right with up to {percent(self.bound)} within a promise of epsilon {float(self.total):g}"
+        permits = f"a claim is right with up to {chance(self.bound)} within a promise of epsilon {float(self.total):g}"
         if self.outcome == "broken":
             return f": beyond the promise; {permits}"
         return f": the promise itself permits it; {permits}" if self.outcome == "allowed" else ""

@@ -104,7 +104,7 @@ def _by_description(
     apart = _apart(rows, needed)
     if not any(apart):
         raise InputError(
-            "what is known distinguishes nobody",
+            "the attacker's knowledge distinguishes nobody",
             detail=f"Everybody's {', '.join(needed)} are somebody else's too.",
             hint="Name more columns with --known, or one that is unique.",
         )

@@ -8,6 +8,7 @@ so do codes with leading zeros, which are names and no numbers.
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -21,6 +22,8 @@ TABLE = "data"
 _WHOLE = ("BIGINT", "INTEGER", "SMALLINT", "TINYINT", "UINTEGER", "USMALLINT", "UTINYINT")
 _PLAIN = ("BOOLEAN", "DATE", "TIMESTAMP", "VARCHAR", *_WHOLE)
 _FLOATS = ("DOUBLE", "FLOAT")
+_DECLARED = {"text": "VARCHAR", "integer": "BIGINT", "date": "DATE", "boolean": "BOOLEAN"}
+"""Types of a policy that a file may spell in another way."""
 
 
 @dataclass(frozen=True)
@@ -45,16 +48,27 @@ class Sheet:
         return int(row[0]) if row else 0
 
 
-def read_sheet(file: Path) -> Sheet:
-    """A CSV (its first line names the columns) or Parquet file as the table `data`."""
+def read_sheet(file: Path, declared: Mapping[str, str] | None = None) -> Sheet:
+    """A CSV (its first line names the columns) or Parquet file as the table `data`.
+
+    `declared` has the types of a policy: what a gateway reads as text is asked about as text, whatever it looks like.
+    """
     if not file.is_file():
         raise InputError(f'there is no file "{file.name}"', sqlstate="58P01")
     engine = duckdb.connect()
     engine.execute("SET threads = 1")  # thousands of small questions: threads cost more than they save
     try:
         kinds = _kinds(engine, file)
-        text = [] if _is_parquet(file) else _codes(engine, file, [c for c, kind in kinds.items() if kind in _WHOLE])
-        columns = ", ".join(_column(engine, file, name, kind) for name, kind in kinds.items())
+        types = {column: _DECLARED[kind] for column, kind in (declared or {}).items() if kind in _DECLARED}
+        text = [c for c in kinds if types.get(c) == "VARCHAR"]
+        if not _is_parquet(file):
+            text += _codes(engine, file, [c for c, kind in kinds.items() if kind in _WHOLE and c not in text])
+        columns = ", ".join(
+            f"TRY_CAST({identifier(name)} AS {types[name]}) AS {identifier(name)}"
+            if name in types
+            else _column(engine, file, name, kind)
+            for name, kind in kinds.items()
+        )
         engine.execute(f"CREATE TABLE {identifier(TABLE)} AS SELECT {columns} FROM {_reader(file, text)}")
     except duckdb.Error as error:
         raise InputError(

@@ -18,7 +18,7 @@ from sfumato.attacks.linking import Sparse
 from sfumato.attacks.promise import SURE
 from sfumato.attacks.report import AttackReport
 from sfumato.attacks.sheet import TABLE
-from sfumato.audit.bounds import bound_above, bound_below
+from sfumato.audit import bound_above, bound_below
 from sfumato.errors import InputError, SfumatoError
 from sfumato.types import identifier
 

@@ -45,7 +45,7 @@ def _table(line: dict[str, str], names: list[str], number: int) -> Published:
         median = Fraction(Decimal(given["median"])) if given["median"] else None
         mean = Decimal(given["mean"]) if given["mean"] else None
     except (ValueError, InvalidOperation):
-        raise InputError(f"line {number} of the tables has something that is no number") from None
+        raise InputError(f"line {number} of the tables has something that is not a number") from None
     digits = 1 if mean is None else max(1, -int(mean.as_tuple().exponent))
     return Published(
         {i: line[name].strip() for i, name in enumerate(names) if (line.get(name) or "").strip()},

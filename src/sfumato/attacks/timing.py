@@ -34,7 +34,7 @@ def run(endpoint: Endpoint, knowledge: Knowledge) -> AttackResult:
                 return _everybody(endpoint, knowledge, letters, (high * max(low, 1e-9)) ** 0.5)
     except BudgetError:
         return AttackResult(reason="the budget was spent before the timing showed anything")
-    return AttackResult(reason="answers take as long with such work as without it")
+    return AttackResult(reason="answers take the same time with and without this work")
 
 
 def _everybody(endpoint: Endpoint, knowledge: Knowledge, letters: int, cut: float) -> AttackResult:

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from sfumato.attacks.base import Knowledge, plain
-from sfumato.audit.bounds import bound_below
+from sfumato.audit import bound_below
 
 _BINS = 8
 _MOST_VALUES = 200

@@ -31,6 +31,6 @@ def verdict_of_guesses(
     right = sum(guess == coin for guess, coin in guesses)
     found = epsilon_from_guesses(len(guesses), right, float(MISS), delta=float(delta), planted=len(coins))
     p_value = guessing_p_value(len(guesses), right, float(epsilon), delta=float(delta), planted=len(coins))
-    words = f"{right} of {len(guesses)} coins guessed right, {len(coins)} persons planted or not"
+    words = f"{right} of {len(guesses)} coins guessed right, {len(coins)} people planted or not"
     refuted = p_value <= float(MISS) and found > float(epsilon)
     return AuditVerdict(name, epsilon, delta, found, 0.0, refuted, 1, None, words, found)

@@ -24,6 +24,8 @@ _SHOWN = 2000
 """Runs among which an example is looked for."""
 _CAREFUL = 2.7
 """Standard errors down by which a view is fitted, however few runs there are."""
+_PLAIN = 0.02
+"""How much less an event that is all beyond one number may promise, and still come first: its cells were not chosen."""
 _WORTH = 4
 """Events whose views are looked at with all runs."""
 
@@ -51,6 +53,9 @@ class OutputEvent:
     @property
     def words(self) -> str:
         """For people."""
+        said = None if self.view.say is None else self.view.say(self.members)
+        if said is not None:
+            return f"{said}, for example {self.example}"
         cells = f"{len(self.members)} cells" if len(self.members) > 1 else "one cell"
         return f"{self.view.name}: {cells}, for example {self.example}"
 
@@ -76,7 +81,7 @@ def best_events(
     events = [
         event for view in views_of(*fit, fitting, few=few, named=named) for event in _events_of(view, fit, look, worth)
     ]
-    return sorted(events, key=lambda event: -event.promise)
+    return sorted(events, key=lambda event: -event.promise - (_PLAIN if event.view.ends else 0.0))
 
 
 def _events_of(

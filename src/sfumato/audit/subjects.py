@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from sfumato.accounting.curves import rho_star
+from sfumato.accounting import rho_star
 from sfumato.audit.neighbours import Pair, pairs_of
 from sfumato.audit.outputs import ABSENT, NONE, NUMBER, OutputTable, encode
 from sfumato.errors import InputError, SfumatoError
@@ -80,7 +80,7 @@ def _sampler(function: Callable[..., Any]) -> Sampler:
     def sample(given: Any, count: int) -> OutputTable:
         found = function(given, size=count)
         if len(found) != count:
-            raise InputError(f"the function was asked for {count} outputs and gave {len(found)}")
+            raise InputError(f"the function must return {count} outputs, but returned {len(found)}")
         return encode(found)
 
     return sample

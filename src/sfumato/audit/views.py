@@ -18,7 +18,12 @@ from sfumato.audit.profile import logistic, profile_score
 from sfumato.audit.worth import Worth
 
 Cells = NDArray[np.int64]
+Read = Callable[[OutputTable], tuple[NDArray[np.float64], NDArray[np.int64]]]
+_RANGES = 2
+"""Ranges of a number that are said in words."""
 _BINS = 200
+_FAR = 4
+"""How often the outermost quantiles are halved."""
 _PLACES = 4
 """Single places that get a view of their own."""
 _FITTED = 3000
@@ -35,6 +40,10 @@ class View:
     """Whether it looks at how a number is stored, not only at how large it is."""
     ordered: bool = False
     """Whether the cells are a score's: the larger, the likelier for the first neighbour."""
+    ends: bool = False
+    """Whether its events are all that lies beyond one number."""
+    say: Callable[[Cells], str | None] | None = None
+    """Cells in words, where there are any that say more than their number."""
 
 
 def views_of(
@@ -62,6 +71,8 @@ def _views(
     for j in numeric[: 1 if few else _PLACES]:
         name = f"place {j + 1}" if places > 1 else "the value"
         yield name, partial(_place, name, both, _column(j))
+        for side, word in ((1, "large"), (-1, "small")):
+            yield f"{name}, if {word}", partial(_beyond, f"{name}, if {word}", name, both, _column(j), side)
         name = f"the lowest bit of place {j + 1}"
         yield name, partial(View, name, _low_bit_view(j), bits=True)
     if len(numeric) > 1:
@@ -135,22 +146,71 @@ def _min(o: OutputTable) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
 def _place(
     name: str,
     both: OutputTable,
-    read: Callable[[OutputTable], tuple[NDArray[np.float64], NDArray[np.int64]]],
+    read: Read,
     bins: int = _BINS,
 ) -> View:
     """A number sorted into quantiles, atoms having cells of their own; symbols beside it."""
-    numbers, symbols = read(both)
-    # where no number stands there is a zero: it must not take the quantiles of those that do
-    there = symbols > 0 if read is _sum else symbols == NUMBER
-    finite = numbers[np.isfinite(numbers) & there]
-    edges = np.unique(np.quantile(finite, np.linspace(0, 1, bins + 1))) if finite.size else np.zeros(1)
+    edges = _edges(both, read, bins)
 
     def cells(o: OutputTable) -> Cells:
         found, symbols = read(o)
         left = np.searchsorted(edges, found, side="left") + np.searchsorted(edges, found, side="right")
-        return left.astype(np.int64) + symbols * np.int64(4 * bins)
+        return left.astype(np.int64) + symbols * np.int64(8 * bins)
 
-    return View(name, cells)
+    return View(name, cells, say=lambda members: _said(name, edges, members))
+
+
+def _edges(both: OutputTable, read: Read, bins: int) -> NDArray[np.float64]:
+    """Quantiles of a number."""
+    numbers, symbols = read(both)
+    # where no number stands there is a zero: it must not take the quantiles of those that do
+    there = symbols > 0 if read is _sum else symbols == NUMBER
+    finite = numbers[np.isfinite(numbers) & there]
+    far = 2.0 ** -np.arange(1, _FAR + 1) / bins  # what is cut off or drawn anew lies in the tails
+    levels = np.concatenate([np.linspace(0, 1, bins + 1), far, 1 - far])
+    return np.unique(np.quantile(finite, levels)) if finite.size else np.zeros(1)
+
+
+def _beyond(name: str, place: str, both: OutputTable, read: Read, side: int) -> View:
+    """A number by its size alone: events are all that lies above (side 1) or below (-1) one of its quantiles."""
+    edges = _edges(both, read, _BINS)
+
+    def cells(o: OutputTable) -> Cells:
+        found, symbols = read(o)
+        left = np.searchsorted(edges, found, side="left") + np.searchsorted(edges, found, side="right")
+        return np.where(symbols == NUMBER, side * left, -len(edges) * 4).astype(np.int64)
+
+    return View(
+        name, cells, ordered=True, ends=True, say=lambda members: _said(place, edges, _filled(side * members, edges))
+    )
+
+
+def _filled(members: Cells, edges: NDArray[np.float64]) -> Cells:
+    """All cells on one side of a number: also those that no training run fell into."""
+    codes = members[members >= 0]
+    if len(codes) < len(members) or not len(codes):
+        return members  # there are outputs without a number in it
+    last = 2 * len(edges)
+    return np.arange(0, codes.max() + 1) if codes.min() <= last - codes.max() else np.arange(codes.min(), last + 1)
+
+
+def _said(name: str, edges: NDArray[np.float64], members: Cells) -> str | None:
+    """Cells of a number as ranges, if there are few: an odd one is an edge, an even one lies between two of them."""
+    codes = np.unique(members)
+    lone = [code for code in (codes + 1).tolist() if code % 2 and code + 1 in codes]  # an edge between two of them
+    codes = np.union1d(codes, np.array(lone, np.int64))
+    if not len(codes) or codes[0] < 0 or codes[-1] > 2 * len(edges):
+        return None
+    starts = codes[np.flatnonzero(np.diff(codes, prepend=-9) > 1)]
+    stops = codes[np.flatnonzero(np.diff(codes, append=codes[-1] + 9) > 1)]
+    if len(starts) > _RANGES:
+        return None
+    ranges = []
+    for low, high in zip(starts.tolist(), stops.tolist(), strict=True):
+        bounds = [f"above {edges[low // 2 - 1]:.6g}"] if low > 1 else []
+        bounds += [f"below {edges[(high + 1) // 2]:.6g}"] if (high + 1) // 2 < len(edges) else []
+        ranges.append(" and ".join(bounds) or "any number")
+    return f"{name} is {' or '.join(ranges)}"
 
 
 def _low_bit_view(j: int) -> Callable[[OutputTable], Cells]:

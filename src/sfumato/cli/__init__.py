@@ -22,7 +22,7 @@ from sfumato.errors import InputError, SfumatoError
 from sfumato.server.terminal_output import stop
 
 os.environ.setdefault("_TYPER_COMPLETE_TEST_DISABLE_SHELL_DETECTION", "1")  # the shell is named, not guessed
-ABOUT = "A SQL gateway with differential privacy: noisy aggregates with intervals, and a budget that holds."
+ABOUT = "A SQL gateway with differential privacy: noisy aggregates with intervals, and an enforced privacy budget."
 app = group("sfumato", ABOUT, completion=True)
 for _file in (commands.owner, commands.query, commands.serve, commands.checking, commands.anonymize, commands.learn):
     app.registered_commands += _file.commands.registered_commands
@@ -53,7 +53,7 @@ def _options(
         bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version and stop.")
     ] = False,
 ) -> None:
-    """A SQL gateway with differential privacy: noisy aggregates with intervals, and a budget that holds.
+    """A SQL gateway with differential privacy: noisy aggregates with intervals, and an enforced privacy budget.
 
     `sfumato --install-completion bash` (or zsh, or fish) sets up completion.
     """

@@ -10,6 +10,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -55,14 +56,14 @@ def run(wanted: AnonymizeCommand, *, as_json: bool) -> None:
     if wanted.svg is not None:
         raise InputError("--svg draws a comparison", hint="Add --dry-run or --dimensions.")
     if out is None:
-        raise InputError("where does the release go?", hint="Add -o OUT, or --dry-run to write nothing.")
+        raise InputError("no output file was given", hint="Add -o OUT, or --dry-run to write nothing.")
     check_target(request.data, out)
     if wanted.record is not None:
         _check_writable(wanted.record)  # a release that cannot be noted is not made
+    record = wanted.record
     with _progress() as told:
-        release = anonymize(request, out, told)
-    if wanted.record is not None:
-        note(wanted.record, request, out, release)
+        announce = None if record is None else partial(note, record, request, out)
+        release = anonymize(request, out, told, announce)
     if as_json:
         print_json(release.to_dict())
     else:
@@ -99,7 +100,7 @@ def _progress() -> Iterator[Any]:
         task = bar.add_task("", total=1.0, words="")
 
         def told(checks: int, best: float, bound: float) -> None:
-            words = f"{checks:,} checked, loss {best:.4f}, bound {bound:.4f} (Ctrl-C takes the best so far)"
+            words = f"{checks:,} checked, loss {best:.4f}, bound {bound:.4f} (Ctrl-C stops with the best so far)"
             bar.update(task, completed=bound / best if best else 1.0, words=words)
 
         yield told
@@ -177,10 +178,13 @@ def _say(request: AnonymizeRequest, release: AnonymizedRelease, out: str) -> Non
             "no bound is known for local recoding" if request.method == "mondrian" else "no bound is known with dummies"
         )
     elif release.optimal:
-        proof = f"the smallest of all {release.nodes:,} generalisations ({release.checks:,} checked)"
+        near = f", to {release.gap:.0e}" if release.gap else ""
+        proof = f"the smallest of all {release.nodes:,} generalisations{near} ({release.checks:,} checked)"
     else:
         ended = "ended early" if release.interrupted else "ended"
-        proof = f"lower bound {release.bound:.4f}, gap {release.gap:.4f} ({ended} after {release.checks:,} checks)"
+        longer = "; --seconds S searches longer" if release.interrupted and request.seconds is None else ""
+        checks = f"{ended} after {release.checks:,} checks{longer}"
+        proof = f"lower bound {release.bound:.4f}, gap {release.gap:.4f} ({checks})"
     stream.print(f"loss {float(release.loss):.4f}: {proof}", soft_wrap=True)
     if release.levels:
         levels = ", ".join(f"{name} {level}" for name, level in release.levels.items())

@@ -192,7 +192,7 @@ def _on_server(wanted: AttackCommand, names: list[str], known: list[str] | None)
     assert wanted.target is not None
     if wanted.csv is None:
         raise InputError(
-            "the referee needs the original rows", hint="Name them with --csv TABLE.csv, and the --secret."
+            "scoring an attack needs the original rows", hint="Name them with --csv TABLE.csv, and the --secret."
         )
     if not wanted.spend:
         raise InputError(
@@ -240,7 +240,8 @@ def _rows_of(policy: Policy, secret: str | None) -> tuple[str, Sheet, list[dict[
         fits = not table.public and table.rows_per_unit == 1 and isinstance(table.unit, str) and table.unit != ROW
         has = secret is None or any(secret == c or secret.startswith(f"{c}=") for c in table.columns)
         if fits and has and isinstance(files.get(table.name), str):
-            sheet = read_sheet(Path(str(files[table.name])))
+            declared = {c.name: c.type for c in table.columns.values() if c.type is not None}
+            sheet = read_sheet(Path(str(files[table.name])), declared)
             rows = sheet.records()
             return table.name, sheet, [{c: row[c] for c in table.columns if c in row} for row in rows]
     raise InputError(
@@ -301,12 +302,16 @@ def _say(reports: list[AttackReport]) -> None:
         table.add_row(attack, *(by[attack, defence].short for defence in defences))
     print_whole(out, table)
     out.print(f"A guess without any answers is right {100 * reports[0].base_rate:.1f} % of the time.")
-    for promise in dict.fromkeys(report.promise for report in reports if report.promise):
+    about_secret = [report for report in reports if report.promise and report.base_rate == reports[0].base_rate]
+    for promise in dict.fromkeys(report.promise for report in about_secret if report.promise):
         out.print(f"{promise[0].upper()}{promise[1:]}.", soft_wrap=True)
+    unanswered = [report for report in reports if report.unanswered]
+    for report in unanswered[:1]:
+        out.print(f"{report.attack} against {report.defence} shows {report.words}", soft_wrap=True)
     for report in reports:
         if report.outcome in ("broken", "allowed"):
             out.print(f"\n{report.attack} against {report.defence}: {report.words}", soft_wrap=True)
             for sql in report.worst:
                 out.print(f"  {sql[:300]}")
             cure = "a smaller epsilon" if report.outcome == "allowed" else report.advice
-            out.print(f"  the cheapest defence: {cure}")
+            out.print(f"  cheapest defence: {cure}")

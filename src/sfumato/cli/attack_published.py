@@ -57,8 +57,8 @@ def tables(file: Path, truth: Path | None, *, as_json: bool) -> None:
 
 def _say(block: CensusBlock, names: list[str], many: int, right: int | None) -> None:
     out = console()
-    only = "and nobody else could be behind them" if block.unique else "but other people could be behind them too"
-    out.print(f"{many} tables, {len(block.people)} people, {only}:")
+    others = "and no other people are" if block.unique else "but other people are also"
+    out.print(f"{many} tables, {len(block.people)} people, {others} consistent with them:")
     for age, kinds in block.people:
         out.print(f"  {age:3}  {', '.join(kinds)}")
     if right is not None:

@@ -5,18 +5,20 @@ Comes in: a policy file. Goes out: three lines, or one document. The data are no
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from decimal import Decimal
 from fractions import Fraction
 from pathlib import Path
 
 from rich.table import Table
 from rich.text import Text
 
-from sfumato.accounting import Pure, price
+from sfumato.accounting import Pure, price, suspicion
 from sfumato.cli.ledger import open_book
 from sfumato.errors import BudgetError
 from sfumato.gateway import Spent
-from sfumato.gateway.rounding import amount, many
-from sfumato.ledger import Ledger, Standing
+from sfumato.gateway.rounding import DELTA, amount, budget_title, enough_for
+from sfumato.ledger import BudgetState, Ledger
 from sfumato.policy import Policy
 from sfumato.server.terminal_output import console, print_json
 from sfumato.types import UNIT, Loss, show, whole
@@ -45,7 +47,7 @@ def split(policy: Path, analyst: str | None, questions: int, *, as_json: bool) -
     least = owner.privacy.min_epsilon
     if epsilon < least:
         raise BudgetError(
-            f"what is left cannot be split into {count:,} queries",
+            f"the remaining budget cannot be split into {count:,} queries",
             detail=f"Each would cost epsilon {show(epsilon)}; a query costs {show(least)} or more.",
             hint="Use fewer queries." if epsilon else "Nothing is left; stored answers stay free.",
         )
@@ -55,8 +57,20 @@ def split(policy: Path, analyst: str | None, questions: int, *, as_json: bool) -
     out = console()
     composed = f"(composition {owner.privacy.composition})"
     each = "1 query may cost" if count == 1 else f"{count:,} queries may each cost"
-    out.print(f"{each} epsilon {show(epsilon)} {composed}.")
-    out.print(Text(f"sfumato query SQL --epsilon {show(epsilon)}", style="dim"))
+    short = max(least, _rounded_down(epsilon))
+    rounded = "" if short == epsilon else ", rounded down"
+    out.print(f"{each} epsilon {show(short)}{rounded} {composed}.")
+    out.print(Text(f"sfumato query SQL --epsilon {show(short)}", style="dim"))
+
+
+def _rounded_down(epsilon: Fraction) -> Fraction:
+    """An epsilon to four digits, never above it.
+
+    >>> [show(_rounded_down(Fraction(text))) for text in ("0.099657268508393", "12.34567", "0.1")]
+    ['0.09965', '12.34', '0.1']
+    """
+    step = Fraction(10) ** (Decimal(float(epsilon)).adjusted() - 3)
+    return epsilon // step * step
 
 
 def _largest(ledger: Ledger, analyst: str | None, count: int) -> Fraction:
@@ -80,25 +94,46 @@ def _named(analyst: str | None) -> str | None:
     return None if analyst == OWNER else analyst
 
 
-def _document(analyst: str | None, standing: Standing) -> dict[str, object]:
+def _document(analyst: str | None, standing: BudgetState) -> dict[str, object]:
     parts = {"total": standing.total, "spent": standing.spent, "remaining": standing.remaining}
     return {"analyst": analyst, **{name: Spent.of(loss).to_dict() for name, loss in parts.items()}}
 
 
-def _print(owner: Policy, analyst: str | None, standing: Standing, count: int) -> None:
+def _print(owner: Policy, analyst: str | None, standing: BudgetState, count: int) -> None:
     out = console()
-    whose = "everybody together" if _named(analyst) is None else analyst
-    out.print(Text(f'Budget of {whose}, data "{owner.data.id}", composition {owner.privacy.composition}', style="bold"))
+    title = budget_title(_named(analyst))
+    out.print(Text(f'{title}, data "{owner.data.id}", composition {owner.privacy.composition}', style="bold"))
     table = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False, header_style="dim")
-    for head in ("", "epsilon", "rho", "delta"):
+    for head in ("", "epsilon", "rho", DELTA):
         table.add_column(head, justify="left" if head == "" else "right")
     for name, loss in (("total", standing.total), ("spent", standing.spent), ("remaining", standing.remaining)):
         amounts = (loss.epsilon, loss.rho, loss.delta)
         table.add_row(name, *("–" if value is None else amount(value) for value in amounts))
     out.print(table)
     out.print(bar(standing.remaining, standing.total))
-    each = show(owner.privacy.query_epsilon)
-    out.print(f"about {many(count, 'more query', 'more queries')} at epsilon {each}, the default cost")
+    each = Spent.of(price(Pure(owner.privacy.query_epsilon)))
+    out.print(f"{enough_for(count, each, Spent.of(standing.remaining))} (the default cost)")
+    for line in _in_odds(owner, standing):
+        out.print(line, soft_wrap=True, highlight=False)
+
+
+def _in_odds(owner: Policy, standing: BudgetState) -> Iterator[str]:
+    """What the budget, and what was spent of it, does to a suspicion about one person."""
+    privacy, spent = owner.privacy, standing.spent
+    total = privacy.epsilon if standing.total.epsilon is None else standing.total.epsilon
+    is_beyond = _is_beyond(spent, standing.total)
+    if spent.epsilon and (is_beyond or spent.epsilon <= total):
+        yield f"spent so far: {suspicion(spent.epsilon, privacy.adjacency, delta=spent.delta)}"
+    if is_beyond:
+        yield "more was spent than the total is now: nothing is left, and the total does not bound the answers so far"
+    else:
+        yield f"all of it: {suspicion(total, privacy.adjacency, delta=privacy.delta)}"
+
+
+def _is_beyond(spent: Loss, total: Loss) -> bool:
+    """Whether more was spent than the total, in each currency that it has: it was lowered since."""
+    pairs = ((spent.epsilon, total.epsilon), (spent.rho, total.rho))
+    return all(limit is None or used is None or used > limit for used, limit in pairs)
 
 
 def bar(left: Loss, total: Loss) -> Text:

@@ -15,7 +15,9 @@ from datetime import date, timedelta
 from pathlib import Path
 
 from sfumato.errors import InputError
-from sfumato.ledger import place_of_last_head
+from sfumato.ledger import accept_loss, place_of_last_head
+from sfumato.server.classroom import student
+from sfumato.server.users import USERS_FILE
 from sfumato.types import string
 
 PEOPLE = 4000
@@ -67,7 +69,7 @@ version = "2024-11"                        # named by the owner (or "daily", "mo
 ledger = "clinic.ledger"                   # every charge, hash-chained
 
 [privacy]
-epsilon = 4                                # everything that all analysts together may ever learn
+epsilon = 4                                # the total privacy budget of all analysts
 delta = 1e-6                               # divided once: delta_selection (default half) and the zCDP conversion
 adjacency = "add-remove"                   # or "replace"
 composition = "best"                       # "pure" | "zcdp" | "best"
@@ -75,7 +77,7 @@ query_epsilon = 0.1                        # what a query costs by default
 query_delta = 1e-8
 
 [analysts.ana]
-epsilon = 1                                # a share: the same filter with this epsilon; the promise is the total
+epsilon = 1                                # a share of the total, under the same composition
 
 [tables.patient]
 unit = "ssn"
@@ -106,10 +108,46 @@ public = true
 """
 
 
+GUIDE = "guide"
+_GUIDE = f"""
+[analysts.{GUIDE}]                           # asks the queries that `sfumato demo` shows
+epsilon = 1
+"""
+
+_CLASS = """\
+[privacy]
+epsilon = {all}                               # 1 for each student, and 4 more
+delta = {all}e-7                              # as many as epsilon, so that nobody's queries use up what is another's:
+delta_selection = {all}e-7                    # a share of 1 pays 1 / min_epsilon queries, of query_delta each
+min_epsilon = 0.001
+query_delta = 1e-10
+query_epsilon = 0.1                        # what a query costs by default
+adjacency = "add-remove"
+composition = "pure"                       # shares add up to the total, whatever their owners ask
+
+"""
+
 _OURS = "# What the owner of the sample clinic decided."
 
 
-def write_clinic(directory: Path, *, fresh: bool = False) -> bool:
+def policy_text(students: int = 0) -> str:
+    """The policy of the demo: the sample's, with a share for the demo itself and one for each student of a class.
+
+    Guarantee: whatever some students of a class ask, all others may spend the whole of their shares.
+    Proof: only pure epsilon is spent, so that shares add up, to less than the total. A query costs `min_epsilon` or
+        more, and `query_delta` or nothing: a share of 1 pays for 1,000 queries, which are 1e-7 of delta.
+    Reference: docs/decisions/128-a-class-and-its-total.md.
+    Checked by: end_to_end::no_student_spends_what_another_has,
+        end_to_end::a_class_pays_in_pure_epsilon_and_not_too_little
+    """
+    if not students:
+        return POLICY + _GUIDE
+    shares = "".join(f"\n[analysts.{student(number)}]\nepsilon = 1\n" for number in range(1, students + 1))
+    start, end = POLICY.index("[privacy]"), POLICY.index("[analysts.ana]")
+    return POLICY[:start] + _CLASS.format(all=4 + students) + POLICY[end:] + _GUIDE + shares
+
+
+def write_clinic(directory: Path, *, fresh: bool = False, students: int = 0) -> bool:
     """Write the clinic unless it is all there already, or anyway if `fresh`; True if it was written.
 
     The ledger stays as long as it is not `fresh`: the rows are the same ones, and so is what was learnt about them.
@@ -121,8 +159,11 @@ def write_clinic(directory: Path, *, fresh: bool = False) -> bool:
     if fresh:
         for name in (LEDGER, f"{LEDGER}-wal", f"{LEDGER}-shm"):
             (directory / name).unlink(missing_ok=True)
-        place_of_last_head(directory / ".sfumato", "clinic").unlink(missing_ok=True)
-    (directory / POLICY_FILE).write_text(POLICY, encoding="utf-8")
+        head = place_of_last_head(directory / ".sfumato", "clinic")
+        head.unlink(missing_ok=True)
+        accept_loss(head)  # what else shows that there was a ledger stays
+        (directory / ".sfumato" / USERS_FILE).unlink(missing_ok=True)  # who had an account does not get a new budget
+    (directory / POLICY_FILE).write_text(policy_text(students), encoding="utf-8")
     (directory / PROGRAM_FILE).write_text(PROGRAM, encoding="utf-8")
     patients = list(make_patients())
     _write_parquet(directory / "patient.parquet", patients)

@@ -26,29 +26,31 @@ from rich.console import Console
 from rich.text import Text
 
 from sfumato.cli.budget import bar
-from sfumato.cli.clinic import POLICY_FILE, write_clinic
+from sfumato.cli.clinic import GUIDE, POLICY_FILE, write_clinic
 from sfumato.cli.demo_check import check_document, check_doors
-from sfumato.cli.serve import links, make_order
+from sfumato.cli.serve import links, make_order, reachable
 from sfumato.cli.survey import write_survey
 from sfumato.errors import BudgetError, InputError, SfumatoError
-from sfumato.gateway import Answer, Gateway, Spent, open_policy
+from sfumato.gateway import AnalystBudget, Answer, Gateway, Spent, open_policy
 from sfumato.gateway.rounding import amount
 from sfumato.mechanisms import Geometric
 from sfumato.pictures import neighbours
 from sfumato.policy import load
 from sfumato.reals import exp, round_up
 from sfumato.server.answer_tables import MOST_ROWS, answer_lines, answer_table
+from sfumato.server.classroom import open_class, student
 from sfumato.server.operator_log import keep_log
 from sfumato.server.process.control import is_served
 from sfumato.server.process.serve_options import HTTP, PG, listen, listen_near
-from sfumato.server.process.signals import Stay
+from sfumato.server.process.signals import ServeRun
 from sfumato.server.terminal_output import console, error_text, print_whole
 from sfumato.server.tokens import issue, link
 from sfumato.server.users import OWNER, Users
 from sfumato.types import show
 
 ANALYST = "ana"
-HOME = Path("sfumato-demo")
+HOME, CLASS_HOME = Path("sfumato-demo"), Path("sfumato-class")
+MOST_STUDENTS = 500
 _DAY = timedelta(days=1)
 PRICE = Fraction(1, 10)
 """Of the first question, and of the picture."""
@@ -115,47 +117,65 @@ class DemoOptions:
     survey: bool = False
     pg: str | None = None
     http: str | None = None
+    students: int = 0
+
+    @property
+    def home(self) -> Path:
+        """Where the clinic is if no directory is named: a class does not use up the budget of a demo."""
+        return CLASS_HOME if self.students else HOME
 
 
 def run(directory: Path | None, options: DemoOptions) -> None:
     """The command: make the clinic, ask, draw, print."""
+    if not 0 <= options.students <= MOST_STUDENTS:
+        raise InputError(f"--students must be at most {MOST_STUDENTS}, but is {options.students}")
     if options.check and directory is None:
         with tempfile.TemporaryDirectory(prefix="sfumato-") as temporary:
             _run(Path(temporary), replace(options, fresh=True))
     else:
-        _run(directory or HOME, options)
+        _run(directory or options.home, options)
 
 
 def _run(directory: Path, options: DemoOptions) -> None:
     fresh, as_json, check, survey = options.fresh, options.as_json, options.check, options.survey
     if fresh and is_served(directory / ".sfumato"):
         raise InputError(f'the clinic in "{directory}" is being served', hint="Stop that server first.")
-    write_clinic(directory, fresh=fresh)
+    write_clinic(directory, fresh=fresh, students=options.students)
     picture = directory / "bob.svg"
     picture.write_text(draw_bob(), encoding="utf-8")
     policy = directory / POLICY_FILE
     keep_log(load(policy))
+    if options.students and student(options.students) not in load(policy).analysts:
+        raise InputError(
+            f'the clinic in "{directory}" has no places for {options.students} students',
+            hint="Name another directory, or start over with --fresh.",
+        )
     with open_policy(policy) as gate:
         asked = [(question, ask(gate, question)) for question in (*QUESTIONS, QUESTIONS[0], REFUSED)]
-        left, total = gate.budget(ANALYST).remaining, gate.budget(ANALYST).total
+        budgets = {name: gate.budget(name) for name in (GUIDE, ANALYST)}
     if not as_json:
         out = console()
         _print(policy, asked, out)
-        _print_end(picture, bar(left, total), amount(left.epsilon or Fraction(0)), out)
-    order = make_order(policy, options.pg or PG, options.http or HTTP, None, None, plain=False)
+        _print_end(picture, budgets, out)
+    order = make_order(policy, options.pg or PG, options.http or HTTP, None, None, plain=options.students > 0)
     sockets = listen_near(order) if options.pg is None and options.http is None else listen(order)
     try:
         document: dict[str, Any] = {
             **_welcome(policy, links(order, sockets, load(policy).data.id)),
             "clinic": str(directory),
             "answers": [_document(question, outcome) for question, outcome in asked],
-            "budget": {"total": Spent.of(total).to_dict(), "remaining": Spent.of(left).to_dict()},
+            "budget": _amounts(budgets[ANALYST]),
+            "guide": _amounts(budgets[GUIDE]),
             "picture": str(picture),
         }
         if survey:
             document["survey"] = f"{document['http']}/survey/{write_survey(Path(load(policy).data.state))}"
+        if options.students:
+            key = open_class(Users(load(policy).data.state), _DAY)
+            document["class"] = f"{reachable(document['http'])}/class/{key}"
+            document["students"] = options.students
         visit = (lambda: _check(document)) if check else None
-        asyncio.run(Stay(order, sockets, 1, lambda: _tell(document, as_json, check), visit).run())
+        asyncio.run(ServeRun(order, sockets, 1, lambda: _tell(document, as_json, check), visit).run())
     finally:
         sockets.close()
 
@@ -173,7 +193,7 @@ def _welcome(policy: Path, found: dict[str, str]) -> dict[str, Any]:
         "user": ANALYST,
         "password": passwords[ANALYST],
         "owner_password": passwords[OWNER],
-        "policy": str(policy),
+        "policy": str(policy.resolve()),
     }
 
 
@@ -196,9 +216,13 @@ def _tell(document: dict[str, Any], as_json: bool, check: bool) -> None:
 def ask(gate: Gateway, question: DemoQuestion) -> Outcome:
     """The answer, or why there is none: a budget that earlier runs have used up ends no demo."""
     try:
-        return gate.sql(question.sql, epsilon=question.epsilon, analyst=ANALYST)
+        return gate.sql(question.sql, epsilon=question.epsilon, analyst=GUIDE)
     except SfumatoError as error:
         return error
+
+
+def _amounts(budget: AnalystBudget) -> dict[str, Any]:
+    return {"total": Spent.of(budget.total).to_dict(), "remaining": Spent.of(budget.remaining).to_dict()}
 
 
 def _document(question: DemoQuestion, outcome: Outcome) -> dict[str, Any]:
@@ -229,7 +253,10 @@ def draw_bob() -> str:
 # for people
 def _print(policy: Path, asked: list[tuple[DemoQuestion, Outcome]], out: Console) -> None:
     out.print(f"\nA made-up clinic in {policy.parent}: about 4,000 people, none of them real.")
-    out.print(f"{ANALYST} asks in SQL and may spend epsilon 1, of a total of 4 for everybody together.")
+    total = amount(load(policy).privacy.epsilon)
+    out.print(
+        f'The user "{GUIDE}" runs these queries. Its budget is epsilon 1, out of a total of {total} for all analysts.'
+    )
     *four, again, refused = asked
     for number, (question, outcome) in enumerate(four, 1):
         _print_one(f"{number}. {question.words}", question, outcome, out)
@@ -243,19 +270,22 @@ def _print_one(head: str, question: DemoQuestion, outcome: Outcome, out: Console
     out.print(Text(f"{question.sql};", style="cyan"), soft_wrap=True)
     if isinstance(outcome, Answer):
         print_whole(out, answer_table(outcome, MOST_ROWS))
-        for line in answer_lines(outcome):
+        for line in answer_lines(outcome, outcome.worth(first=MOST_ROWS)):
             if not line.startswith("receipt"):
                 out.print(Text(line, style="dim"))
         return
     out.print(Text(error_text(outcome, question.sql).rstrip(), style="yellow"), soft_wrap=True)
     if isinstance(outcome, BudgetError):
-        out.print(Text(f"Repeated queries stay free. `sfumato demo {HOME} --fresh` starts over.", style="dim"))
+        out.print(Text("Repeated queries stay free. The option --fresh starts over.", style="dim"))
 
 
-def _print_end(picture: Path, filled: Text, left: str, out: Console) -> None:
+def _print_end(picture: Path, budgets: dict[str, AnalystBudget], out: Console) -> None:
     suspicion = show(round_up(100 / (1 + exp(-sum((q.epsilon for q in QUESTIONS), Fraction(0)))), Fraction(1, 10)))
     out.print()
-    out.print(Text.assemble("budget ", filled, f" epsilon {left} of 1 left"))
+    for name, budget in budgets.items():
+        left, total = (amount(loss.epsilon or Fraction(0)) for loss in (budget.remaining, budget.total))
+        label = f"budget of {name}".ljust(len(f"budget of {GUIDE}"))
+        out.print(Text.assemble(f"{label} ", bar(budget.remaining, budget.total), f", epsilon {left} of {total}"))
     out.print("Each interval covers the exact number with at least 95 % confidence.")
     out.print("After these four answers, a 50 % suspicion that somebody is among the patients")
     out.print(f"can become at most {suspicion} %.")
@@ -265,6 +295,8 @@ def _print_end(picture: Path, filled: Text, left: str, out: Console) -> None:
 def own_command() -> str:
     """How this program is called from another terminal: by its name where the shell would find it."""
     found, own = shutil.which("sfumato"), Path(sys.argv[0])
+    if own.name == "__main__.py":
+        return f"{shlex.quote(sys.executable)} -m sfumato"
     if found is not None and own.exists() and Path(found).samefile(own):
         return "sfumato"
     return shlex.quote(os.path.normpath(own.absolute())) if own.name == "sfumato" else "sfumato"
@@ -273,17 +305,25 @@ def own_command() -> str:
 def _print_doors(document: dict[str, Any], out: Console) -> None:
     """Lines to copy, for another terminal."""
     file, command = shlex.quote(document["policy"]), own_command()
-    inside = document["pg"].replace("://", f"://{ANALYST}:{document['password']}@")
+    students, inside = (
+        document.get("students", 0),
+        document["pg"].replace("://", f"://{ANALYST}:{document['password']}@"),
+    )
     asked = json.dumps({"sql": OVER_HTTP.sql})
     token = f"-H 'Authorization: Bearer {document['token']}'"
     show_all = {
-        "In a browser, once:": (document["console"],),
+        **(
+            {f"For a class of {students}: this link gives each student an account, for a day:": (document["class"],)}
+            if students
+            else {}
+        ),
+        "Open in a browser (the link works once):": (document["console"],),
         **(
             {"A survey for anybody, with noise added in the browser:": (document["survey"],)}
             if "survey" in document
             else {}
         ),
-        f"Your turn, in another terminal ({ANALYST} has what is left above; `{command} demo --fresh` starts over):": (
+        f"Try it in another terminal (as {ANALYST}, with the budget above):": (
             f"psql {inside}",
             f'{command} explain "{TO_TRY.sql}" -p {file}',
             f'{command} query "{TO_TRY.sql}" -p {file} --analyst {ANALYST}',

@@ -15,7 +15,7 @@ from urllib.request import Request, urlopen
 from xml.etree import ElementTree as ET
 
 from sfumato.errors import ClaimError
-from sfumato.server.pgwire.simple_client import Caller
+from sfumato.server.pgwire.simple_client import SimpleClient
 
 _SAME = ("columns", "types", "rows", "intervals", "receipt")
 
@@ -23,12 +23,12 @@ _SAME = ("columns", "types", "rows", "intervals", "receipt")
 def check_document(document: dict[str, Any]) -> None:
     """Raise unless the document is whole: answers inside their intervals, the same again for nothing, one refusal."""
     *answers, refused = document["answers"]
-    spent = 1 - Fraction(document["budget"]["remaining"]["epsilon"])
+    total, left = (Fraction(document["guide"][part]["epsilon"]) for part in ("total", "remaining"))
     given = [entry["answer"] for entry in answers if entry["answer"] is not None]
     facts = {
         "every query is answered": len(given) == len(answers),
         "every number is inside its interval": all(_is_inside(answer) for answer in given),
-        "spent and remaining epsilon add up to the budget": spent
+        "spent and remaining epsilon add up to the budget": total - left
         == sum(Fraction(entry["epsilon"]) for entry in answers[:-1]),
         "repeating a query is free": given[-1]["cost"]["epsilon"] == "0",
         "repeating a query returns the same answer": given[-1]["rows"] == given[0]["rows"],
@@ -82,7 +82,7 @@ def _is_same(answer: dict[str, Any], first: dict[str, Any]) -> bool:
 def _by_wire(document: dict[str, Any], first: dict[str, Any]) -> bool:
     where = urlsplit(document["pg"])
     host, port, data = str(where.hostname), int(where.port or 0), where.path.removeprefix("/")
-    with Caller(host, port, document["user"], document["password"], data) as caller:
+    with SimpleClient(host, port, document["user"], document["password"], data) as caller:
         before = caller.ask("SHOW sfumato.budget")
         caller.ask(f"SET sfumato.epsilon = '{first['epsilon']}'")
         rows = caller.ask(first["sql"])

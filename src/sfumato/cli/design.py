@@ -13,16 +13,17 @@ from sfumato import pictures
 from sfumato.cli.design_common import APPROXIMATE, ASKED, WIDE, PlotTarget, grid_of, level_text, make, tell
 from sfumato.cli.design_problem import Problem, function, gather, point
 from sfumato.design.asking import shown
+from sfumato.design.builders import LARGEST
 from sfumato.design.compose import TellingPair, pairs
 from sfumato.design.densities import LaplaceDensity, laplace
 from sfumato.design.plot import bars, heat
 from sfumato.design.sensitivities import swing
 from sfumato.design.telling import decimal, document, name, say, short
 from sfumato.errors import InputError
-from sfumato.mechanisms import Channel
-from sfumato.mechanisms.channel import needed_epsilon
+from sfumato.mechanisms import Channel, needed_epsilon
 from sfumato.reals import Real
 from sfumato.server.terminal_output import print_json
+from sfumato.types import as_written
 
 
 def run_sensitivity(what: str, options: Problem, *, as_json: bool) -> None:
@@ -50,6 +51,8 @@ def run_channel(what: str | None, options: Problem, *, every_pair: bool, drawn: 
     problem = gather(what, options, "mechanism")
     if problem.get("mechanism") in ("laplace", "truncated-laplace"):
         return _densities(problem, drawn, as_json=as_json)
+    if _is_large(problem) and not every_pair and "row" in problem:
+        return _one_row(problem, drawn, as_json=as_json)
     made = make(problem)
     found = pairs(made, problem.get("metric"))
     if as_json:
@@ -70,16 +73,42 @@ def run_channel(what: str | None, options: Problem, *, every_pair: bool, drawn: 
     return None
 
 
-def _draw_law(made: Channel, x: int, title: str, drawn: PlotTarget) -> None:
-    """The law of one input; in a file, beside that of the next."""
+def _is_large(problem: Problem) -> bool:
+    """Whether a mechanism that is called by its name has too many entries to be written out."""
+    plain = isinstance(problem.get("mechanism"), str) and not {"query", "beside", "then", "refines"} & problem.keys()
+    inputs = problem.get("inputs") or []
+    return plain and len(inputs) * len(problem.get("outputs") or inputs) > LARGEST
+
+
+def _one_row(problem: Problem, drawn: PlotTarget, *, as_json: bool) -> None:
+    """A row of a large channel, computed without the others but for the next, with which it is drawn."""
+    inputs, x = problem["inputs"], point(problem["row"])
+    if x not in inputs:
+        raise InputError(f"{name(x)} is no input of this channel")
+    at = inputs.index(x)
+    made = make(problem, rows=[x, inputs[at + 1 if at + 1 < len(inputs) else at - 1]])
+    if as_json:
+        print_json({"input": document(x), "outputs": document(list(made.outputs)), "row": document(made.matrix[0])})
+        return
+    _show_matrix(made, problem["row"])
+    tell([f"one row of {len(inputs)}: the epsilon of a channel of more than {LARGEST} entries is not computed"])
+    _draw_law(made, 0, str(problem["mechanism"]), drawn, banded=False)
+
+
+def _draw_law(made: Channel, x: int, title: str, drawn: PlotTarget, *, banded: bool = True) -> None:
+    """The law of one input; in a file, beside that of the next, with what their epsilon allows where `banded`."""
+    if not drawn.plot and drawn.svg is None:
+        return
     law = [float(p) for p in made.matrix[x]]
     drawn.lines(bars([name(y) for y in made.outputs], law))
     beside = x + 1 if x + 1 < len(made.inputs) else max(0, x - 1)
     other = [float(p) for p in made.matrix[beside]]
     labels = (f"input {name(made.inputs[x])}", f"input {name(made.inputs[beside])}")
     places: list[int | str] = [y if isinstance(y, int) else name(y) for y in made.outputs]
-    needed = [found[1] for pair in ((x, beside), (beside, x)) if (found := made.ratio(*pair)) is not None]
-    level = None if None in needed else needed_epsilon(max(filter(None, needed), default=Fraction(1)), Fraction(1))
+    level = None
+    if banded:
+        needed = [found[1] for pair in ((x, beside), (beside, x)) if (found := made.ratio(*pair)) is not None]
+        level = None if None in needed else needed_epsilon(max(filter(None, needed), default=Fraction(1)), Fraction(1))
     drawn.file(pictures.neighbours(places, law, other, epsilon=level, title=title, axis="output", labels=labels))
 
 
@@ -174,7 +203,7 @@ def _densities(problem: Problem, drawn: PlotTarget, *, as_json: bool) -> None:
     cut = problem["mechanism"] == "truncated-laplace"
     inputs = problem.get("inputs") or []
     if not inputs or "epsilon" not in problem:
-        raise InputError("a density needs --inputs, --epsilon and where it is wanted: --at")
+        raise InputError("a density needs --inputs, --epsilon and --at (where to show it)")
     if cut and not ("low" in problem and "high" in problem):
         raise InputError("a truncated density needs --low and --high")
     ends = (problem.get("low"), problem.get("high")) if cut else (None, None)
@@ -204,11 +233,17 @@ def _draw_densities(law: LaplaceDensity, inputs: Sequence[Any], drawn: PlotTarge
     beyond = 8 * law.sensitivity / law.level.below()
     low = min(inputs) - beyond if law.low is None else law.low
     high = max(inputs) + beyond if law.high is None else law.high
-    at = [low + (high - low) * Fraction(2 * i + 1, 240) for i in range(120)]
+    at = sorted({*(low + (high - low) * Fraction(2 * i + 1, 240) for i in range(120)), *_peaks(law, inputs)})
     lines = [(f"y = {name(y)}", [(float(z), float(law.density(z, y))) for z in at]) for y in inputs[:5]]
     for title, line in lines:
         drawn.lines([title, *bars([f"{z:.4g}" for z, _ in line[::6]], [p for _, p in line[::6]])])
     drawn.file(pictures.curves(lines, title="Laplace densities", axis="z", measure="density"))
+
+
+def _peaks(law: LaplaceDensity, inputs: Sequence[Any]) -> list[Fraction]:
+    """The inputs at which a density is largest: within the range of a truncated one."""
+    places = [as_written(y, "input") for y in inputs]
+    return [y for y in places if (law.low is None or law.low < y) and (law.high is None or y < law.high)]
 
 
 def _ratio(law: LaplaceDensity, z: Any, inputs: Sequence[Any]) -> list[str]:

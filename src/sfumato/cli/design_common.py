@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
+from typing import Any
 
 from rich.table import Table
 
@@ -24,6 +25,8 @@ from sfumato.types import show
 
 WIDE = 12
 """Columns of a channel that are shown to people; all go to programs."""
+LONG = 256
+"""Bits of a ratio that is still written out."""
 ASKED = ("min_size", "size", "max_size", "adjacency", "metrics", "values", "step", "percentile", "where")
 MADE = ("outputs", "epsilon", "sensitivity", "step", "metric")
 APPROXIMATE = "approximate: made from floats"
@@ -66,9 +69,11 @@ def grid_of(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
     print_whole(console(), shown)
 
 
-def make(problem: Problem, mechanism: str | None = None) -> Channel:
-    """The channel of a problem: of a mechanism or a table, after a query, beside another, before what is done to it."""
-    made = _after(problem, mechanism) if "query" in problem else _plain(problem, mechanism)
+def make(problem: Problem, mechanism: str | None = None, *, rows: Sequence[Any] | None = None) -> Channel:
+    """The channel of a problem: of a mechanism or a table, after a query, beside another, before what is done to it.
+    `rows` are the inputs of a mechanism whose rows alone are wanted.
+    """
+    made = _after(problem, mechanism) if "query" in problem else _plain(problem, mechanism, rows)
     if mechanism is None and "beside" in problem:
         made = parallel(made, make({key: value for key, value in problem.items() if key != "then"}, problem["beside"]))
     if mechanism is None and "then" in problem:
@@ -76,13 +81,13 @@ def make(problem: Problem, mechanism: str | None = None) -> Channel:
     return made
 
 
-def _plain(problem: Problem, mechanism: str | None) -> Channel:
+def _plain(problem: Problem, mechanism: str | None, rows: Sequence[Any] | None = None) -> Channel:
     if "table" in problem and mechanism is None:
         return channel(problem["table"], problem.get("inputs"), problem.get("outputs"))
     word = mechanism or problem.get("mechanism")
     if not isinstance(word, str):
         raise InputError("name a mechanism, or give its --table")
-    return channel(word, problem.get("inputs"), **{key: problem[key] for key in MADE if key in problem})
+    return channel(word, problem.get("inputs"), rows=rows, **{key: problem[key] for key in MADE if key in problem})
 
 
 def _after(problem: Problem, mechanism: str | None) -> Channel:
@@ -102,7 +107,9 @@ def level_text(made: Channel, pair: TellingPair) -> str:
     if pair.epsilon is None:
         return "none"
     number = f"{float(pair.epsilon):.12g}"
-    if pair.ratio is None or pair.output is None or any(isinstance(p, Real) for row in made.matrix for p in row):
+    if pair.ratio is None or pair.output is None or pair.ratio.denominator.bit_length() > LONG:
+        return number
+    if any(isinstance(p, Real) for row in made.matrix for p in row):
         return number
     plain = not isinstance(pair.distance, Real)
     over = "" if plain and pair.distance == 1 else f" / {short(pair.distance)}"

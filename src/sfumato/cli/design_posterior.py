@@ -53,7 +53,9 @@ def _show_belief(found: Belief) -> None:
     ]
     grid_of(("input", "prior", "posterior", "at least", "at most"), rows)
     bound = "none" if found.ratio is None else short(found.ratio)
-    lines = [f"what was seen has chance {say(found.chance)}; the odds of an input move by a factor of at most {bound}"]
+    lines = [
+        f"the observation has probability {say(found.chance)}; the odds of an input move by a factor of at most {bound}"
+    ]
     tell(lines + ([APPROXIMATE] if found.approximate else []))
 
 
@@ -64,7 +66,7 @@ def _belief_picture(found: Belief) -> str:
         [float(p) for p in found.prior.values()],
         [float(p) for p in found.posterior.values()],
         epsilon=None,
-        title="What is believed",
+        title="Belief before and after",
         axis="input",
         labels=("prior", "posterior"),
     )
@@ -76,7 +78,7 @@ def _people(problem: Problem, drawn: PlotTarget, *, as_json: bool) -> None:
     answers = []
     for answer in problem.get("answers", ()):
         if "query" not in answer or "values" not in answer or len(answer.get("seen", ())) != 1:
-            raise InputError("an answer about people has a query, values, and what was seen")
+            raise InputError("an answer about people needs query, values and seen")
         words = {key: value for key, value in answer.items() if key != "query"}
         noise = make(words) if "table" in answer or "mechanism" in answer else None
         answers.append(told(answer["query"], answer["values"], noise, answer["seen"][0]))

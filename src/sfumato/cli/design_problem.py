@@ -22,6 +22,8 @@ from sfumato.types import as_written
 
 Problem = dict[str, Any]
 _RANGE = re.compile(r"\s*(-?[\d./]+)\s*\.\.\s*(-?[\d./]+)\s*(?:by\s+([\d./]+)\s*)?")
+_LARGEST = 10_000
+"""Points of a grid."""
 _GRID = re.compile(r"\s*grid\s+(\d+)\s*x\s*(\d+)\s*")
 _BOUND = re.compile(r"\s*(<=|>=|<|>|=)\s*(.+)")
 _NUMBER = re.compile(r"[-+]?(\d+(\.\d*)?|\.\d+)([eE][-+]?\d+)?(/\d+)?")
@@ -94,19 +96,23 @@ def points(value: Any) -> list[Any]:
     if found := _RANGE.fullmatch(text):
         return ladder(found[1], found[2], found[3] or 1)
     if found := _GRID.fullmatch(text):
+        if int(found[1]) * int(found[2]) > _LARGEST:
+            raise InputError(f"a grid has at most {_LARGEST} points, but this one has {found[1]} times {found[2]}")
         return [(tidy(x), tidy(y)) for x, y in grid(int(found[1]), int(found[2]))]
     if ";" in text or text.strip().startswith("("):
-        return [tuple(point(part) for part in one.strip(" ()").split(",")) for one in text.split(";")]
+        return [point(f"({one.strip(' ()')})") for one in text.split(";")]
     return [point(part) for part in text.split(",")]
 
 
 def point(value: Any) -> Any:
-    """One input or output: an exact number where it is one, else a label."""
+    """One input or output: an exact number where it is one, (1,2) as a tuple of such, else a label."""
     if isinstance(value, list):
         return tuple(point(v) for v in value)
     if not isinstance(value, str):
         return value
     text = value.strip()
+    if text.startswith("(") and text.endswith(")"):
+        return tuple(point(part) for part in text[1:-1].split(","))
     return tidy(as_written(text)) if _NUMBER.fullmatch(text) else text
 
 

@@ -14,7 +14,7 @@ from sfumato.cli.design_common import grid_of, tell
 from sfumato.cli.geo_obfuscate import mechanism
 from sfumato.design.level import as_level
 from sfumato.errors import InputError
-from sfumato.geo.files import read_positions
+from sfumato.geo.files import ColumnChoice, read_positions
 from sfumato.server.terminal_output import print_json
 from sfumato.types import positive
 
@@ -25,7 +25,14 @@ OURS, ROUNDED, FILE = "this mechanism", "rounded inverse", "reports of the file"
 
 
 def run_attack(
-    level: str, radius: str, trials: int, reports: Path | None, users: Path | None, *, as_json: bool
+    level: str,
+    radius: str,
+    trials: int,
+    reports: Path | None,
+    users: Path | None,
+    *,
+    names: tuple[str | None, str | None] = (None, None),
+    as_json: bool,
 ) -> None:
     """Attack this mechanism and a known bad one, or the reports of a file."""
     if (reports is None) != (users is None):
@@ -34,7 +41,7 @@ def run_attack(
         raise InputError("--trials is between 1 and 100000")
     epsilon = float(as_level(level).over(positive(radius, "radius")).epsilon)
     if reports is not None and users is not None:
-        found = {FILE: _of_files(reports, users, _measures(epsilon, []), trials)}
+        found = {FILE: _of_files(reports, users, ColumnChoice(*names), _measures(epsilon, []), trials)}
     else:
         found = _of_mechanisms(level, radius, epsilon, trials)
     _say(found, as_json=as_json)
@@ -61,8 +68,8 @@ def _of_mechanisms(level: str, radius: str, epsilon: float, trials: int) -> dict
     return {ROUNDED: bad, OURS: max(ours, key=lambda one: one.identified)}
 
 
-def _of_files(reports: Path, users: Path, measures: list[Residual], trials: int) -> Accusation:
-    seen, true = read_positions(reports), read_positions(users)
+def _of_files(reports: Path, users: Path, choice: ColumnChoice, measures: list[Residual], trials: int) -> Accusation:
+    seen, true = read_positions(reports, choice), read_positions(users, choice)
     if len(seen[0]) != len(true[0]):
         raise InputError(
             "the two files do not have the same number of rows",
@@ -96,4 +103,10 @@ def _say(found: dict[str, Accusation], *, as_json: bool) -> None:
         ],
     )
     candidates = next(iter(found.values())).candidates
-    tell([f"each report: one of {candidates} candidates, 11 m apart, is claimed to be the true position"])
+    tell(
+        [
+            f"each report: one of {candidates} candidates, 11 m apart, is claimed to be the true position",
+            f"p: how probably a guess identifies as many; below {_SURELY:g} positions are identified (exit code 1)",
+            "a larger p shows nothing, in either direction: several digits are tried, and the best attempt is printed",
+        ]
+    )

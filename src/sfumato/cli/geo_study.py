@@ -38,6 +38,8 @@ class Service:
     places: Path | None
     users: Path | None
     most: int
+    lat: str | None = None
+    lon: str | None = None
 
 
 def run_retrieve(service: Service, *, as_json: bool) -> None:
@@ -50,9 +52,10 @@ def run_retrieve(service: Service, *, as_json: bool) -> None:
     area = retrieve(made, service.interest, service.confidence)
     trial = None
     if service.places is not None and service.users is not None:
-        lat, lon = read_positions(service.users)
+        choice = ColumnChoice(service.lat, service.lon)
+        lat, lon = read_positions(service.users, choice)
         every = max(1, -(-len(lat) // max(1, service.most)))
-        trial = demonstrate(made, area, read_positions(service.places), (lat[::every], lon[::every]))
+        trial = demonstrate(made, area, read_positions(service.places, choice), (lat[::every], lon[::every]))
     if as_json:
         shown = asdict(area) | settings(made) | {"radius": area.radius, "protection_radius": float(made.radius)}
         if trial is not None:

@@ -47,6 +47,8 @@ def _of_file(data: str) -> dict[str, DeclaredColumn]:
     from sfumato.anonymity.source import open_source
 
     with open_source(data) as source:
+        if source.text:
+            return dict.fromkeys(source.columns, DeclaredColumn(""))
         described = source.engine.execute(f"DESCRIBE {source.sql}").fetchall()
     return {str(row[0]): DeclaredColumn(_type(str(row[1]))) for row in described}
 
@@ -54,4 +56,6 @@ def _of_file(data: str) -> dict[str, DeclaredColumn]:
 def _type(kind: str) -> str:
     if kind in _WHOLE:
         return "integer"
+    if kind.startswith(("DECIMAL", "FLOAT", "DOUBLE")):
+        return "double"
     return "date" if kind.startswith(("DATE", "TIMESTAMP")) else "text"

@@ -57,7 +57,7 @@ def _exercise(name: str, answer: str | None, *, show: bool, as_json: bool) -> No
 
 
 def _holdout(svg: Path | None, *, as_json: bool) -> None:
-    from sfumato.learn.holdout import EPSILON, FEATURES, PEOPLE, study
+    from sfumato.learn import EPSILON, FEATURES, PEOPLE, study
 
     found = study()
     if svg is not None:

@@ -24,19 +24,20 @@ from sfumato.errors import ClaimError, InputError, LedgerError
 from sfumato.gateway.rederive import Rederived
 from sfumato.gateway.rounding import amount, many
 from sfumato.ledger import (
+    OPERATOR,
     Entry,
     Ledger,
+    ServerError,
     SpendingTerms,
     accept_loss,
     accept_server,
     check_found,
+    find_earlier_use,
     has_ledger,
     is_address,
     place_of_last_head,
     read_last_head,
 )
-from sfumato.ledger.operator_messages import OPERATOR
-from sfumato.ledger.records import ServerError
 from sfumato.policy import Policy, load
 from sfumato.server.answer_tables import MOST_ROWS
 from sfumato.server.terminal_output import console, print_json
@@ -53,7 +54,7 @@ def open_book(path: Path) -> Iterator[tuple[Policy, Ledger]]:
     """The policy and its ledger; before the first question there is none yet, and an empty one stands in for it."""
     policy = load(path)
     if not has_ledger(policy.data.ledger):
-        check_found(read_last_head(_last_head(policy)))
+        check_found(_last_head(policy), read_last_head(_last_head(policy)))
         with _empty(policy) as ledger:
             yield policy, ledger
         return
@@ -137,7 +138,7 @@ def follow_entries(path: Path, *, as_json: bool) -> None:
 def _line(entry: Entry) -> Text:
     """One entry, without a table's look ahead."""
     when = entry.time[:19].replace("T", " ")
-    words = [f"{entry.seq:>6}", when, f"{entry.kind:<8}", f"{entry.analyst or '':<10}", f"{_cost(entry):>6}"]
+    words = [f"{entry.seq:>6}", when, f"{_kind(entry):<8}", f"{entry.analyst or '':<10}", f"{_cost(entry):>6}"]
     return Text("  ".join([*words, _words(entry)]).rstrip())
 
 
@@ -152,8 +153,13 @@ def _table(entries: list[Entry]) -> Table:
         table.add_column(head, justify="right" if head in ("entry", "cost") else "left", no_wrap=head != "")
     for entry in entries:
         when = entry.time[:19].replace("T", " ")
-        table.add_row(str(entry.seq), when, entry.kind, Text(entry.analyst or ""), _cost(entry), Text(_words(entry)))
+        table.add_row(str(entry.seq), when, _kind(entry), Text(entry.analyst or ""), _cost(entry), Text(_words(entry)))
     return table
+
+
+def _kind(entry: Entry) -> str:
+    """As people read it; documents have the word of the chain."""
+    return "charge" if entry.kind == "debit" else entry.kind
 
 
 def _cost(entry: Entry) -> str:
@@ -197,10 +203,16 @@ def verify(path: Path, *, as_json: bool, plans: bool = False) -> None:
     parts = ", ".join(many(*one) for one in (*counts, (report.failures, "failure", None)))
     out.print(f"The ledger is valid: {parts}; nothing was edited, removed or moved.")
     if derived is not None:
-        out.print(f"{derived.plans:,} plans were derived again: each charge covers what one person can change.")
+        out.print(_derived(derived.plans))
         for why, count in sorted(derived.not_derived.items()):
-            out.print(f"{count:,} were not: {why}.")
+            out.print(f"{many(count, 'plan')} not derived: {why}.")
     out.print(Text(f"head {report.seq} {report.hash}", style="dim"))
+
+
+def _derived(plans: int) -> str:
+    if not plans:
+        return "No plan was derived again: what the charges cover was not checked."
+    return f"{many(plans, 'plan')} derived again: each charge covers what one person can change."
 
 
 def _rederived(policy: Policy, ledger: Ledger) -> Rederived:
@@ -255,18 +267,20 @@ def accept(path: Path) -> None:
         OPERATOR.warning("the owner accepted another server for the ledger")
         sys.stderr.write("Accepted: the ledger is served by this server from now on; the chain records it.\n")
         return
-    last = read_last_head(_last_head(policy))
-    if last is None:
+    place = _last_head(policy)
+    last, there = read_last_head(place), has_ledger(policy.data.ledger)
+    if last is None and (there or find_earlier_use(place) is None):
         raise InputError("there is nothing to accept", detail="No ledger was served from this state directory before.")
-    if has_ledger(policy.data.ledger):
+    if last is not None and there:
         with Ledger.visit(policy.data.ledger, anchor=policy.data.anchor) as ledger:
             if any(entry.hash == last.hash for entry in ledger.entries(after=last.seq - 1)):
                 raise InputError("there is nothing to accept", detail=f"The ledger holds entry {last.seq}, the last.")
-    accept_loss(_last_head(policy))
-    OPERATOR.warning("the owner accepted a ledger without entry %s, which was recorded last", last.seq)
+    lost = accept_loss(place)
+    assert lost is not None
+    which = f"up to entry {lost.seq} that the ledger lacks" if lost.seq else "of the ledger that is gone"
+    OPERATOR.warning("the owner accepted a ledger that lacks entries: charges %s are forgotten", which)
     sys.stderr.write(
-        f"Accepted: charges up to entry {last.seq} that the ledger lacks are forgotten. The next start serves what is"
-        " there and records this in the chain.\n"
+        f"Accepted: charges {which} are forgotten. The next start serves what is there and records this in the chain.\n"
     )
 
 
@@ -275,18 +289,18 @@ def move(source: str, target: str) -> None:
     with Ledger.visit(source) as ledger:
         report = ledger.move(target, WHO)
     sys.stderr.write(
-        f"Moved: {report.entries:,} entries, head {report.seq} {report.hash}. The old place is no longer served;"
-        " name the new one as `ledger` in the policy of every gateway.\n"
+        f"Moved: {many(report.entries, 'entry', 'entries')}, head {report.seq} {report.hash}. The old place is no"
+        " longer served; name the new one as `ledger` in the policy of every gateway.\n"
     )
 
 
 def change(path: Path, what: str) -> None:
-    """Freeze, thaw, reopen: an entry of the chain."""
+    """Freeze, unfreeze, reopen: an entry of the chain."""
     said = {
-        "freeze": "Frozen: no query is answered until you unfreeze with `sfumato ledger thaw`.",
-        "thaw": "Unfrozen: queries are answered again.",
+        "freeze": "Frozen: no query is answered until you unfreeze with `sfumato ledger unfreeze`.",
+        "unfreeze": "Unfrozen: queries are answered again.",
         "reopen": "Reopened: versions that failures had closed are open again.",
     }
     with visit(path) as ledger:
-        {"freeze": ledger.freeze, "thaw": ledger.thaw, "reopen": ledger.reopen}[what](WHO)
+        {"freeze": ledger.freeze, "unfreeze": ledger.thaw, "reopen": ledger.reopen}[what](WHO)
     sys.stderr.write(said[what] + "\n")

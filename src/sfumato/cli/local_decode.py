@@ -13,9 +13,10 @@ from sfumato.cli.design_common import grid_of, tell
 from sfumato.cli.local_files import check_task, load_task, progress, read_batches, write_table
 from sfumato.errors import InputError
 from sfumato.local.collecting import Collection, collections, install
-from sfumato.local.decoding import ReportTally
+from sfumato.local.decoding import ReportTally, read_candidates
 from sfumato.local.estimates import Estimated
 from sfumato.local.shuffling import bound_shuffled
+from sfumato.local.sketch import PrefixExtending
 from sfumato.local.task import LocalTask
 from sfumato.policy import load
 from sfumato.server.terminal_output import print_json
@@ -32,14 +33,14 @@ class DecodeAsked:
     confidence: str
     post: str
     candidates: Path | None
-    correction: str
+    correction: str | None
     fake: int
     delta: str | None
 
 
 def run_decode(reports: Path, task_file: Path, asked: DecodeAsked, *, out: Path | None, as_json: bool) -> None:
     """The command."""
-    tally = ReportTally(load_task(task_file), _candidates(asked.candidates))
+    tally = ReportTally(load_task(task_file), None if asked.candidates is None else read_candidates(asked.candidates))
     _check_fits(tally.task, asked)
     with progress("decoding") as step:
         for total, batch in _batches(reports, tally):
@@ -47,18 +48,18 @@ def run_decode(reports: Path, task_file: Path, asked: DecodeAsked, *, out: Path 
             step(tally.reports, total)
     confidence = float(certainty(asked.confidence))
     words: Any = {"population": asked.population, "confidence": confidence}
-    rows = tally.estimates(post=asked.post, correction=asked.correction, **words)
+    rows = tally.estimates(post=asked.post, correction=asked.correction or "holm", **words)
     if tally.malformed:
-        sys.stderr.write(f"{tally.malformed:,} reports are malformed and were left out\n")
+        sys.stderr.write(f"malformed reports left out: {tally.malformed:,}\n")
     if out is not None:
         write_table([row.to_dict() for row in rows], out)
     remarks = [] if not asked.fake else [_moved(tally, asked.fake)]
-    remarks += [] if asked.delta is None else [_shuffled(reports, tally, asked.delta)]
+    remarks += [] if asked.delta is None else [_shuffled(reports, tally, asked.delta, asked.fake)]
     if as_json:  # a list of estimates; what is said about all of them goes beside it
         sys.stderr.writelines(f"{remark}\n" for remark in remarks)
         sys.stdout.write(json.dumps([row.to_dict() for row in rows], indent=2) + "\n")
         return
-    _show(tally, rows, asked)
+    _show(tally, rows, asked, confidence)
     tell(remarks)
 
 
@@ -67,6 +68,9 @@ def _check_fits(task: LocalTask, asked: DecodeAsked) -> None:
     searched = task.encoder.takes == "strings" and task.mechanism != "prefix"
     if asked.candidates is not None and not searched:
         raise InputError(f"--candidates is for rappor and count-mean-sketch, but the task uses {task.mechanism}")
+    if asked.correction is not None and task.mechanism != "rappor":
+        why = "always uses Holm's" if task.mechanism == "prefix" else "has no p-values"
+        raise InputError(f"--correction is for rappor, but the task uses {task.mechanism}, which {why}")
     if asked.post != "none" and task.encoder.takes != "values":
         raise InputError("--post is for a declared list of values")
 
@@ -77,16 +81,17 @@ def _moved(tally: ReportTally, fake: int) -> str:
     return f"{fake:,} fake reports among them could have moved {what} by {down:.3g} to +{up:.3g}"
 
 
-def _shuffled(reports: Path, tally: ReportTally, delta: str) -> str:
+def _shuffled(reports: Path, tally: ReportTally, delta: str, fake: int) -> str:
     """What shuffling adds. A collector shuffles each batch for itself, so the smallest one counts; and a report that no
-    device can have sent hides nobody.
+    device can have sent hides nobody, nor does a fake one, whose sender knows it.
     """
     if not tally.task.single or (reports.is_dir() and not Collection(reports).task.single):
         return "one person may have sent several of these reports: the effect of shuffling is not bounded"
-    n, which = tally.reports, "if they were shuffled together, these reports"
+    n, which = max(1, tally.reports - fake), "if they were shuffled together, these reports"
     if reports.is_dir():
-        n = max(1, Collection(reports).smallest - tally.malformed)
+        n = max(1, Collection(reports).smallest - tally.malformed - fake)
         which = f"shuffled within batches, the smallest of which holds {n:,} reports, they"
+    which = which.replace(" reports", " honest reports") if fake else which
     return f"{which} cost epsilon {bound_shuffled(tally.task.epsilon, n, delta):.3g} at delta {delta}"
 
 
@@ -107,21 +112,17 @@ def _batches(reports: Path, tally: ReportTally) -> Iterator[tuple[int, list[byte
         yield total, [bytes(row or b"") for row in rows]
 
 
-def _candidates(path: Path | None) -> list[str] | None:
-    if path is None:
-        return None
-    lines = path.read_text(encoding="utf-8").splitlines()
-    return list(dict.fromkeys(line for line in lines if line))
-
-
-def _show(tally: ReportTally, rows: list[Estimated], asked: DecodeAsked) -> None:
+def _show(tally: ReportTally, rows: list[Estimated], asked: DecodeAsked, confidence: float) -> None:
     whom = "those who reported" if asked.population == "fixed" else "everybody they were drawn from"
-    tell([f"{tally.reports:,} reports; {float(asked.confidence):.0%} intervals for {whom}", ""])
+    reports = "1 report" if tally.reports == 1 else f"{tally.reports:,} reports"
+    tell([f"{reports}; {100 * confidence:g} % intervals for {whom}", ""])
     tested = any(row.p_value is not None for row in rows)
     ranked = sorted(rows, key=lambda row: -row.estimate)
     heads = ("value", "estimate", "low", "high", *(["adjusted p"] if tested else []))
     grid_of(heads, [_cells(row, tested) for row in ranked[:_SHOWN]])
     tell([f"… {len(ranked) - _SHOWN} more; --json shows all"] if len(ranked) > _SHOWN else [])
+    if isinstance(tally.task.encoder, PrefixExtending):
+        tell([f"prefix: texts are cut to their first {tally.task.encoder.letters} bytes"])
 
 
 def _cells(row: Estimated, tested: bool) -> list[str]:

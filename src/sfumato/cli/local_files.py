@@ -149,4 +149,4 @@ def run_encode(source: Path, task_file: Path, out: Path, *, column: str | None, 
     if not done:
         out.unlink(missing_ok=True)
         raise InputError(f'"{source}" has no rows')
-    sys.stderr.write(f"Wrote {done:,} reports to {out}\n")
+    sys.stderr.write(f"Wrote {done:,} report{'' if done == 1 else 's'} to {out}\n")

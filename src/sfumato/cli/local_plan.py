@@ -13,11 +13,12 @@ from sfumato import pictures
 from sfumato.cli.design_common import grid_of, tell
 from sfumato.design.plot import bars
 from sfumato.errors import InputError
-from sfumato.local.plan import LocalPlan, plans, weigh
+from sfumato.local.plan import CANDIDATES, LocalPlan, plans, weigh
 from sfumato.local.programs import program_text
 from sfumato.local.rappor import Rappor
 from sfumato.local.shuffling import bound_shuffled
 from sfumato.local.signing import sign_task
+from sfumato.local.sketch import CountMeanSketch, PrefixExtending
 from sfumato.local.task import LocalTask, planned_task
 from sfumato.server.terminal_output import print_json
 from sfumato.types import as_written, show, whole
@@ -41,11 +42,29 @@ class PlanAsked:
     question: str | None
     expires: str | None
     delta: str
+    batch: str
+    candidates: str | None
+    bloom: dict[str, int]
+    """Those of `filter`, `hashes` and `cohorts` that were given."""
 
     @property
     def people(self) -> int:
         """How many report."""
         return whole(self.users, "users", 1)
+
+    @property
+    def batch_size(self) -> int:
+        """How many reports the collector shuffles together, at least."""
+        return whole(self.batch, "batch", 1)
+
+    @property
+    def texts(self) -> int:
+        """How many texts are looked for."""
+        if self.candidates is None:
+            return CANDIDATES
+        if self.takes != "strings":
+            raise InputError("--candidates is for --strings")
+        return whole(self.candidates, "candidates", 1)
 
     @property
     def takes(self) -> str:
@@ -124,10 +143,14 @@ def run_plan(
 
 
 def _weighed(asked: PlanAsked, epsilon: object, only: str | None = None) -> list[LocalPlan]:
-    takes, name = asked.takes, only or asked.mechanism
-    if name == "rappor" and takes == "strings" and asked.lifetime is not None:
-        return [weigh(Rappor.planned(epsilon, asked.lifetime), asked.people, 1000)]
-    return plans(takes, asked.people, epsilon, size=asked.size, only=name)
+    takes, name, texts = asked.takes, only or asked.mechanism, asked.texts
+    if asked.bloom and (name != "rappor" or takes != "strings"):
+        raise InputError(
+            f"--{next(iter(asked.bloom))} is for RAPPOR", hint="Give --strings and --mechanism rappor as well."
+        )
+    if name == "rappor" and takes == "strings" and (asked.bloom or asked.lifetime is not None):
+        return [weigh(Rappor.planned(epsilon, asked.lifetime, **asked.bloom), asked.people, texts)]
+    return plans(takes, asked.people, epsilon, size=asked.size, only=name, candidates=texts)
 
 
 def _task(asked: PlanAsked, best: LocalPlan) -> LocalTask:
@@ -138,7 +161,7 @@ def _task(asked: PlanAsked, best: LocalPlan) -> LocalTask:
     memoised = isinstance(best.encoder, Rappor)
     lifetime = None if memoised else asked.lifetime
     words: dict[str, Any] = {"question": asked.question, "expires": day, "lifetime": lifetime, **asked.domain_words()}
-    return planned_task(asked.name, best.encoder, **words)
+    return planned_task(asked.name, best.encoder, minimum_batch=asked.batch_size, **words)
 
 
 def _in_units(plan: LocalPlan, made: LocalTask) -> LocalPlan:
@@ -150,15 +173,45 @@ def _in_units(plan: LocalPlan, made: LocalTask) -> LocalPlan:
 
 
 def _document(asked: PlanAsked, best: LocalPlan, others: list[LocalPlan], made: LocalTask) -> dict[str, Any]:
-    delta = float(as_written(asked.delta, "delta"))
-    shuffled = bound_shuffled(made.epsilon, asked.people, asked.delta) if made.single else None
     return {
         **best.to_dict(),
         "lifetime": float(made.lifetime),
         "reports": made.allowed,
-        "shuffled": None if shuffled is None else {"epsilon": shuffled, "delta": delta},
+        "variant": _variant(best.encoder),
+        "candidates": asked.texts if _looks_up(best.encoder) else None,
+        "minimum_batch": made.minimum_batch,
+        "shuffled": _shuffled(asked, made) if made.single else None,
         "alternatives": [plan.to_dict() for plan in others],
     }
+
+
+def _shuffled(asked: PlanAsked, made: LocalTask) -> dict[str, float]:
+    """What shuffling adds. The collector shuffles each batch by itself; `epsilon` is what the smallest batch gives."""
+    batch = min(made.minimum_batch, asked.people)
+    together = bound_shuffled(made.epsilon, asked.people, asked.delta)
+    each = together if batch == asked.people else bound_shuffled(made.epsilon, batch, asked.delta)
+    return {"epsilon": each, "all_at_once": together, "delta": float(as_written(asked.delta, "delta"))}
+
+
+def _looks_up(encoder: Any) -> bool:
+    """Whether the decoder looks for candidates that are listed."""
+    return isinstance(encoder, Rappor | CountMeanSketch)
+
+
+def _variant(encoder: Any) -> str | None:
+    """What a device reports each time, for mechanisms of which there are two kinds or that cut texts."""
+    if isinstance(encoder, PrefixExtending):
+        return f"texts are cut to their first {encoder.letters} bytes"
+    if not isinstance(encoder, Rappor):
+        return None
+    if encoder.one_time:
+        return (
+            "one-time RAPPOR: a device sends its permanent copy itself (--lifetime E adds fresh noise to each report)"
+        )
+    return (
+        f"permanent and instantaneous RAPPOR: each report is a fresh noisy copy of the permanent one; all reports of a "
+        f"device cost epsilon {float(encoder.permanent):.6g}"
+    )
 
 
 def _proved(source: str) -> Any:
@@ -173,13 +226,19 @@ def _show(asked: PlanAsked, document: dict[str, Any], verdict: Any) -> None:
     shuffled = document["shuffled"]
     many = "byte" if document["bytes"] == 1 else "bytes"
     tell([f"{document['mechanism']}: epsilon {document['epsilon']:.6g} and {document['bytes']} {many} a report"])
+    if document["variant"] is not None:
+        tell([document["variant"]])
     what = "shift of the mean" if asked.takes == "numbers" else "share"
-    tell([f"with {asked.people:,} reports: ±{error} at 95 %; the smallest detectable {what} is {seen}"])
+    listed = document["candidates"]
+    reports = f"{asked.people:,} reports" + ("" if listed is None else f" and {listed:,} candidates")
+    tell([f"with {reports}: ±{error} at 95 %; the smallest detectable {what} is {seen}"])
     if shuffled is None:
         tell(["one person may send several reports: the effect of shuffling is not bounded"])
     else:
-        words = f"epsilon {_number(shuffled['epsilon'])} at delta {asked.delta}"
-        tell([f"if the collector shuffles all of them: {words}"])
+        batch = min(document["minimum_batch"], asked.people)
+        each, together = (_number(shuffled[key]) for key in ("epsilon", "all_at_once"))
+        tell([f"shuffled by the collector in batches of {batch:,}: epsilon {each} at delta {asked.delta}"])
+        tell([f"shuffled all at once: epsilon {together}"] if batch < asked.people else [])
     if document["alternatives"]:
         rows = [document, *document["alternatives"]]
         tell([""])

@@ -17,9 +17,10 @@ import typer
 from rich.table import Table
 from rich.text import Text
 
+from sfumato.cli.opened_gateway import opened_gateway
 from sfumato.engines.base import Measured
 from sfumato.errors import InputError, PolicyError
-from sfumato.gateway import FoundBound, open_policy
+from sfumato.gateway import FoundBound
 from sfumato.owner.admission import AdmissionReport, check
 from sfumato.owner.draft import DraftSource, draft, look, person_of
 from sfumato.owner.policy_mistakes import read_all
@@ -50,6 +51,8 @@ def run_init(data: Sequence[str], unit: str | None, output: Path, master: str | 
     out = console()
     columns = sum(len(schema.columns) for schema in source.tables.values())
     out.print(f"Wrote {output}: {_many(len(source.tables), 'table')}, {_many(columns, 'column')}. No row was read.")
+    for reason in source.refused.values():
+        out.print(Text(_printable(f"Left out: {reason}.")), soft_wrap=True)
     lines = list(dict.fromkeys(str(text[: (error.position or 1) - 1].count("\n") + 1) for error in left))
     on = f"on line {lines[0]}" if len(lines) == 1 else f"on lines {', '.join(lines)}"
     out.print(f'{_many(len(left), "decision")} left to you, marked "?", {on}.')
@@ -62,7 +65,7 @@ def run_init(data: Sequence[str], unit: str | None, output: Path, master: str | 
 
 def _check_free(output: Path) -> None:
     if output.exists() or output.is_symlink():
-        raise InputError(f'"{output}" already exists', hint="Name another file with -o, or move this one away.")
+        raise InputError(f'"{output}" already exists', hint="Name another file with -o, or move this one.")
     if not output.parent.is_dir():
         raise InputError(
             f'there is no directory "{output.parent}"', hint="Make it first, or name another file with -o."
@@ -142,7 +145,7 @@ def _find_bounds(policy: Path) -> tuple[FoundBound, ...]:
     """Buy the bounds that the policy leaves to be found, and say before what that costs; once for each version."""
     if not unknown(load(policy)):
         return ()
-    with open_policy(policy) as gate:
+    with opened_gateway(policy) as gate:
         each = show(gate.policy.privacy.query_epsilon)
         for one in gate.missing_bounds():
             words = f'{one.words} is "auto": estimating it costs epsilon {each}, once per version'
@@ -170,7 +173,7 @@ def _print(report: AdmissionReport) -> None:
     out = console()
     out.print(Text(_printable(f'"{report.id}", version {report.version}: the policy is valid'), style="bold"))
     table = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False, header_style="dim")
-    for head in ("table", "rows", "people", "most rows per person", "declared"):
+    for head in ("table", "rows", "people", "max rows per person", "declared"):
         table.add_column(head, justify="left" if head == "table" else "right", no_wrap=True)
     for name, found in (report.tables or {}).items():
         table.add_row(Text(_printable(name)), *_cells(found))

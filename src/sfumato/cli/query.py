@@ -12,11 +12,10 @@ from pathlib import Path
 from rich.text import Text
 
 from sfumato.accounting import group
+from sfumato.cli.opened_gateway import opened_gateway
 from sfumato.errors import SfumatoError
-from sfumato.gateway import Preview, Query, Spent, open_policy
-from sfumato.policy import load
+from sfumato.gateway import Preview, Query, Spent
 from sfumato.server.answer_tables import answer_lines, print_answer, print_preview, write_csv
-from sfumato.server.operator_log import keep_log
 from sfumato.server.terminal_output import console, print_json, stop
 from sfumato.types import Loss, show, whole
 
@@ -24,8 +23,7 @@ from sfumato.types import Loss, show, whole
 def query(asked: Query, policy: Path, analyst: str, *, as_json: bool, as_csv: bool) -> None:
     """Ask, and pay."""
     try:
-        keep_log(load(policy))
-        with open_policy(policy) as gate:
+        with opened_gateway(policy) as gate:
             answer = gate.answer(asked, analyst)
     except SfumatoError as error:
         stop(error, asked.sql)
@@ -33,7 +31,7 @@ def query(asked: Query, policy: Path, analyst: str, *, as_json: bool, as_csv: bo
         print_json(answer.to_dict())
     elif as_csv:
         write_csv(answer, sys.stdout)
-        sys.stderr.write("".join(f"{line}\n" for line in answer_lines(answer)))
+        sys.stderr.write("".join(f"{line}\n" for line in answer_lines(answer, answer.worth())))
     else:
         print_answer(answer, console())
 
@@ -41,8 +39,7 @@ def query(asked: Query, policy: Path, analyst: str, *, as_json: bool, as_csv: bo
 def explain(asked: Query, policy: Path, analyst: str, *, people: int | None, why: bool, as_json: bool) -> None:
     """What asking would cost and give, and `why` so much. A refusal is shown like an answer, and sets the exit code."""
     count = None if people is None else whole(people, "group", low=1)
-    keep_log(load(policy))
-    with open_policy(policy) as gate:
+    with opened_gateway(policy) as gate:
         preview = gate.preview(asked, analyst)
     together = None if count is None or preview.cost is None else _together(preview.cost, count)
     if as_json:

@@ -6,8 +6,13 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from sfumato.anonymity.inspection import Claims, ReleaseReport, check_release, claims_of
-from sfumato.cli.release_record import recorded
+from rich.console import Console
+
+from sfumato.anonymity.inspection import Claims, EarlierRelease, ReleaseFault, ReleaseReport, check_release, claims_of
+from sfumato.anonymity.inspection.canonical import write_canonical
+from sfumato.anonymity.inspection.reading import read_published
+from sfumato.cli.release_record import CheckedRelease, RecordedReleases, place_of, recorded
+from sfumato.errors import InputError
 from sfumato.server.terminal_output import console, print_json
 
 
@@ -20,27 +25,37 @@ def run(
     earlier: list[str],
     record: Path | None,
     dummies: int,
+    canonical: Path | None,
     as_json: bool,
 ) -> None:
-    """Check, say it, and exit with 1 if there is a fault."""
-    noted, lost = ([], []) if record is None else recorded(record, release, raw)
+    """Check, print the result, and exit with 1 if there is a fault or something could not be checked."""
+    if place_of(release) in map(place_of, earlier):
+        raise InputError("--earlier names the release itself", hint="Name the file of an earlier release.")
+    quasi, sensitive = _names(words["quasi"]), words["sensitive"]
+    known = RecordedReleases(list(map(EarlierRelease, earlier)), None, hierarchies)
+    if record is not None:
+        known = recorded(record, CheckedRelease(release, raw, quasi, sensitive, hierarchies, dummies), earlier)
+    lost = known.lost
     report = check_release(
         release,
         raw,
-        _names(words["quasi"]),
-        words["sensitive"],
+        quasi,
+        sensitive,
         keep=_names(words["keep"]),
-        hierarchies=hierarchies,
-        earlier=[*earlier, *noted],
+        hierarchies=known.hierarchies,
+        earlier=known.earlier,
+        recorded=known.this,
         claims=_claims(words, dummies),
         order=_names(words["order"]),
         population=words["population"],
     )
+    if canonical is not None:
+        write_canonical(read_published(release), canonical)
     if as_json:
-        print_json(report.to_dict() | {"not_compared": lost})
+        print_json(report.to_dict() | {"passed": report.passed and not lost, "not_compared": lost})
     else:
         _say(report, lost)
-    if report.faults:
+    if not report.faultless or lost:
         sys.exit(1)
 
 
@@ -69,19 +84,40 @@ def _say(report: ReleaseReport, lost: list[str]) -> None:
         f"discernibility {report.discernibility:,}, average class {float(report.average_class_size):.1f}",
         soft_wrap=True,
     )
+    if report.k_with_kept is not None:
+        out.print(f"for those who know the kept columns too: k = {report.k_with_kept}")
     for name, k in report.meet:
         out.print(f'together with "{name}": k = {k}')
-    for words in lost:
+    _say_left(out, report, lost)
+    for fault in report.faults:
+        out.print(f"FAULT {_where(fault)}: {fault.words}", soft_wrap=True)
+    for note in report.notes:
+        out.print(f"note {_where(note)}: {note.words}", soft_wrap=True)
+    for hint in dict.fromkeys(one.hint for one in (*report.faults, *report.notes)):
+        out.print(f"hint: {hint}", soft_wrap=True)
+    out.print(str(report.scope), soft_wrap=True)
+    if report.passed and not lost:
+        out.print("passed: no fault found")
+    elif report.faultless and not lost:
+        out.print("no fault found; the notes say why this is not a full pass")
+    elif not report.faults:
+        out.print("not passed: no fault found, but not everything could be checked")
+
+
+def _where(fault: ReleaseFault) -> str:
+    column = "" if fault.column is None else f' in "{fault.column}"'
+    return f"{fault.kind}{column}" + (f", row {fault.row}" if fault.row else "")
+
+
+def _say_left(out: Console, report: ReleaseReport, lost: list[str]) -> None:
+    """What could not be checked, and labels that mislead."""
+    for words in (*lost, *report.not_together):
         out.print(f"not checked: {words}", soft_wrap=True)
     for column, labels in report.unread.items():
-        out.print(f'not checked: the meaning of {len(labels)} labels of "{column}" (give --hierarchies)')
+        what = f'the meaning of {len(labels)} labels of "{column}", such as "{labels[0][:60]}" (give --hierarchies)'
+        out.print(f"not checked: {what}", soft_wrap=True)
     for column, labels in report.misleading.items():
         what = f'the hierarchy of "{column}" puts values under labels that exclude them'
         out.print(f"misleading: {what}, such as {labels[0]}", soft_wrap=True)
     if not report.exact:
         out.print("not checked: classes overlap so much that each was compared with the original rows separately")
-    for fault in report.faults:
-        where = "".join([f' in "{fault.column}"' if fault.column else "", f", row {fault.row}" if fault.row else ""])
-        out.print(f"FAULT {fault.kind}{where}: {fault.words}", soft_wrap=True)
-    if not report.faults:
-        out.print("no fault found")

@@ -7,6 +7,7 @@ are drained, then the ledger is closed.
 from __future__ import annotations
 
 import asyncio
+import socket
 import sys
 from pathlib import Path
 
@@ -16,9 +17,11 @@ from sfumato.server.pgwire.startup import WireLimits
 from sfumato.server.process.control import tell_all, unpacked
 from sfumato.server.process.serve_options import MOST_WORKERS, ServeOrder, Sockets, address, listen, read_text, shown
 from sfumato.server.process.shutdown import leave
-from sfumato.server.process.signals import Stay
+from sfumato.server.process.signals import ServeRun
 from sfumato.server.terminal_output import console, print_json
 from sfumato.server.users import Users
+
+_NAMES = {"pg": "PostgreSQL", "http": "HTTP and console"}
 
 
 def make_order(
@@ -59,10 +62,10 @@ def serve(order: ServeOrder, *, workers: int, check: bool) -> None:
     if not Users(policy.data.state).list():
         sys.stderr.write("nobody can log in yet: add a user with `sfumato user add NAME --role analyst`\n")
     sockets = listen(order)
-    lines = [*links(order, sockets, policy.data.id).values(), "ready"]
+    lines = [f"{_NAMES[name]}: {url}" for name, url in links(order, sockets, policy.data.id).items()]
     try:
         visit = (lambda: None) if check else None
-        asyncio.run(Stay(order, sockets, workers, lambda: say(lines), visit, leave).run())
+        asyncio.run(ServeRun(order, sockets, workers, lambda: say([*lines, "ready"]), visit, leave).run())
     finally:
         sockets.close()
 
@@ -76,6 +79,19 @@ def links(order: ServeOrder, sockets: Sockets, data: str) -> dict[str, str]:
         scheme = "https" if order.encrypts_http else "http"
         found["http"] = f"{scheme}://{shown(sockets.http[0].getsockname())}"
     return found
+
+
+def reachable(url: str) -> str:
+    """A link that other machines can open, where a server listens on all addresses of this one."""
+    for everywhere in ("//0.0.0.0:", "//[::]:"):
+        if everywhere in url:
+            with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
+                try:
+                    probe.connect(("192.0.2.1", 9))  # an address of nobody, for documentation; nothing is sent
+                    return url.replace(everywhere, f"//{probe.getsockname()[0]}:")
+                except OSError:
+                    return url.replace(everywhere, f"//{socket.gethostname()}:")
+    return url
 
 
 def say(lines: list[str]) -> None:

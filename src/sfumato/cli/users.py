@@ -64,7 +64,7 @@ def show(path: Path, *, as_json: bool) -> None:
     if not made:
         return
     table = Table(box=None, pad_edge=False, header_style="bold")
-    for head in ("token", "of", "kind", "ends (UTC)"):
+    for head in ("token", "user", "kind", "expires (UTC)"):
         table.add_column(head)
     for token in made:
         table.add_row(token.id, token.user, token.kind, f"{token.ends:%Y-%m-%d %H:%M}")

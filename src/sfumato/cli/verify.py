@@ -14,8 +14,8 @@ from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 from typing import Any
 
+from sfumato.cli.opened_gateway import opened_gateway
 from sfumato.errors import ClaimError, InputError, SfumatoError
-from sfumato.gateway import open_policy
 from sfumato.server.terminal_output import console, print_json, progress, stop
 from sfumato.types import show
 from sfumato.verify.code import Code, program, require_solvers
@@ -72,18 +72,18 @@ def check(path: Path, *, as_json: bool) -> None:
         print_json({"holds": not faults, "verdict": kind, "faults": faults, "second_solver": second is not None})
         sys.exit(1 if faults else 0)
     if faults:
-        raise ClaimError("the certificate does not hold", detail="; ".join(faults))
+        raise ClaimError("the certificate is not valid", detail="; ".join(faults))
     by = "exact chances" if exact else "z3 and cvc5" if second else "z3"
     scope = document.get("scope", "all")
     sizes = "" if scope == "all" else f" for {', '.join(f'{name} <= {most}' for name, most in scope.items())} only"
-    console().print(f"The certificate holds: {kind}{sizes}, checked again by {by}.", soft_wrap=True)
+    console().print(f"The certificate is valid: {kind}{sizes}, checked again by {by}.", soft_wrap=True)
 
 
 def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     """An object of JSON without a key that stands in it twice: readers would not agree on what it says."""
     found = dict(pairs)
     if len(found) < len(pairs):
-        raise ValueError("a key stands twice in one object")
+        raise ValueError("a key occurs twice in one object")
     return found
 
 
@@ -99,7 +99,7 @@ def release(name: str, column: str, epsilon: str | None, given: list[str], *, po
             f"{code.tree.name} is not proved, so it cannot be released",
             hint="Run sfumato verify without --release for details.",
         )
-    with open_policy(policy) as gate:
+    with opened_gateway(policy) as gate:
         outcome = gate.release(verdict.certificate, column, epsilon, public=public)
     if as_json:
         print_json(outcome.to_dict())

@@ -15,7 +15,33 @@ this room imports nothing else: each name is fetched from its file when it is fi
 from __future__ import annotations
 
 from importlib import import_module
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:  # what `__getattr__` fetches, for type checkers and editors
+    from sfumato.design.channels import channel as channel
+    from sfumato.design.channels import table as table
+    from sfumato.design.compose import after as after
+    from sfumato.design.compose import cascade as cascade
+    from sfumato.design.compose import deterministic as deterministic
+    from sfumato.design.compose import pairs as pairs
+    from sfumato.design.compose import parallel as parallel
+    from sfumato.design.compose import reduced as reduced
+    from sfumato.design.densities import laplace as laplace
+    from sfumato.design.metrics import distances as distances
+    from sfumato.design.metrics import grid as grid
+    from sfumato.design.optimum import optimal as optimal
+    from sfumato.design.people import told as told
+    from sfumato.design.people import who as who
+    from sfumato.design.posteriors import belief as belief
+    from sfumato.design.posteriors import posterior as posterior
+    from sfumato.design.refinement import refines as refines
+    from sfumato.design.sensitivities import sensitivity as sensitivity
+    from sfumato.design.sensitivities import swing as swing
+    from sfumato.design.universality import universal as universal
+    from sfumato.design.utilities import compare as compare
+    from sfumato.design.utilities import curve as curve
+    from sfumato.design.utilities import expected_gain as expected_gain
+    from sfumato.design.utilities import utility as utility
 
 _HOMES = {
     "sensitivity": "sensitivities",

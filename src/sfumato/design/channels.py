@@ -11,7 +11,7 @@ from fractions import Fraction
 from itertools import pairwise
 from typing import Any
 
-from sfumato.design.builders import MechanismOrder, builder, check_size, with_tails
+from sfumato.design.builders import MechanismOrder, build, check_size, with_tails
 from sfumato.design.level import as_level
 from sfumato.design.priors import distribution, has_floats
 from sfumato.design.ranges import ladder
@@ -43,27 +43,31 @@ def channel(
     sensitivity: Any = 1,
     step: Any = 1,
     metric: Metric = None,
+    rows: Sequence[Any] | None = None,
 ) -> Channel:
-    """The matrix of a mechanism on these inputs.
+    """The matrix of a mechanism on these inputs, or of some of its rows.
 
     `mechanism` is a name of BUILDERS, an object of sfumato.mechanisms, a Channel, a table of probabilities with a row
     for each input, or a dict of dicts. `outputs` names the outputs of a table, the candidates of a choice, or the range
-    into which a noisy number is brought.
+    into which a noisy number is brought. `rows` names inputs whose rows alone are wanted: of a mechanism that is called
+    by its name the others are not computed.
 
     >>> [str(p) for p in channel("truncated-geometric", range(3), epsilon="ln 2").matrix[1]]
     ['1/3', '1/3', '1/3']
     """
     if inputs is not None and len(inputs) == 0:
         raise InputError("a channel needs at least one input")
+    if rows is not None and not isinstance(mechanism, str):
+        return _some_rows(channel(mechanism, inputs, outputs), rows)
     if isinstance(mechanism, Channel):
         return _renamed(mechanism, inputs, outputs)
     if isinstance(mechanism, str):
         if inputs is None:
-            raise InputError("a channel needs its inputs", hint="For example inputs=range(11).")
+            raise InputError("a channel needs its inputs", hint="For example range(11), or --inputs 0..10.")
         level = None if epsilon is None else as_level(epsilon)
         apart = positive(sensitivity, "sensitivity"), positive(step, "step")
         order = MechanismOrder(tuple(inputs), None if outputs is None else tuple(outputs), level, *apart, metric)
-        return builder(mechanism)(order)
+        return build(mechanism, order, None if rows is None else _places(order.inputs, rows))
     if isinstance(mechanism, (Sequence, Mapping)) or hasattr(mechanism, "tolist"):
         return table(mechanism, inputs, outputs)
     return _of_object(mechanism, inputs, outputs)
@@ -84,6 +88,18 @@ def table(given: Any, inputs: Sequence[Any] | None = None, outputs: Sequence[Any
     return Channel(rows, inputs, outputs, approximate=floats)
 
 
+def _places(inputs: tuple[Any, ...], rows: Sequence[Any]) -> list[int]:
+    strange = next((x for x in rows if x not in inputs), None)
+    if strange is not None:
+        raise InputError(f"{show(strange) if isinstance(strange, Fraction) else strange} is no input of this channel")
+    return [inputs.index(x) for x in rows]
+
+
+def _some_rows(made: Channel, rows: Sequence[Any]) -> Channel:
+    kept = [made.matrix[x] for x in _places(made.inputs, rows)]
+    return Channel(kept, rows, made.outputs, approximate=made.approximate)
+
+
 def _renamed(made: Channel, inputs: Sequence[Any] | None, outputs: Sequence[Any] | None) -> Channel:
     return Channel(
         made.matrix,
@@ -98,7 +114,7 @@ def _of_object(mechanism: Any, inputs: Sequence[Any] | None, outputs: Sequence[A
     if isinstance(mechanism, RandomizedResponse):
         return _renamed(mechanism.channel(), inputs, inputs if outputs is None else outputs)
     if inputs is None:
-        raise InputError("a channel needs its inputs", hint="For example inputs=range(11).")
+        raise InputError("a channel needs its inputs", hint="For example range(11), or --inputs 0..10.")
     if isinstance(mechanism, (Exponential, PermuteAndFlip, NoisyMax)):
         return _choice(mechanism, inputs, outputs)
     if isinstance(mechanism, (TruncatedGeometric, TruncatedLaplace)):
@@ -114,7 +130,9 @@ def _of_object(mechanism: Any, inputs: Sequence[Any] | None, outputs: Sequence[A
     tails = isinstance(mechanism, (Geometric, Laplace))
     step = Fraction(getattr(mechanism, "grid", 1))
     if outputs is None and not tails:
-        raise InputError("this noise needs outputs to be brought into", hint="For example outputs=range(11).")
+        raise InputError(
+            "this noise needs outputs to be brought into", hint="For example range(11), or --outputs 0..10."
+        )
     numbers = [as_written(x, "input") for x in inputs]
     if isinstance(mechanism, Laplace):
         numbers = [(x / step + Fraction(1, 2)) // 1 * step for x in numbers]  # as it is released: nearest, halves up
@@ -132,7 +150,7 @@ def _choice(mechanism: Any, inputs: Sequence[Any], outputs: Sequence[Any] | None
     if any(not isinstance(scores, (tuple, list)) or len(scores) != len(inputs[0]) for scores in inputs):
         raise InputError(
             "inputs of a choice are lists of scores, one for each candidate",
-            hint='Where scores are minus distances, use channel("exponential", inputs, epsilon=…, metric=…).',
+            hint='Where scores are minus distances, name the mechanism "exponential", with inputs and a metric.',
         )
     places = range(len(inputs[0]))
     return Channel([[mechanism.mass(y, list(x)) for y in places] for x in inputs], inputs, outputs or places)

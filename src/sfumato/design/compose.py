@@ -11,13 +11,15 @@ from fractions import Fraction
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from sfumato.errors import InputError
-from sfumato.mechanisms import Channel
-from sfumato.mechanisms.channel import needed_epsilon
+from sfumato.mechanisms import Channel, needed_epsilon
 from sfumato.mechanisms.metrics import Distance, Metric, distances
 from sfumato.reals import Real, as_real, total
 
+_NEAR = 1e-9
+"""Logarithms of probabilities are floats right to 1e-12; what is further apart than this is decided by them."""
 Entry = Fraction | Real
 LARGEST = 250_000
 """Entries of a channel that is written out."""
@@ -142,7 +144,9 @@ def pairs(channel: Channel, metric: Metric = None) -> list[TellingPair]:
 
 
 def worst_pair(channel: Channel, metric: Metric = None) -> TellingPair | None:
-    """The first of `pairs`, without the others: floats leave out pairs that are far from it; None for one input."""
+    """The first of `pairs`, without the others: floats leave out pairs, and outputs of a pair, that are far from it;
+    None for one input.
+    """
     many = len(channel.inputs)
     if many < 2:
         return None
@@ -154,15 +158,18 @@ def worst_pair(channel: Channel, metric: Metric = None) -> TellingPair | None:
         needed = np.maximum(*ways) / np.array([float(apart[b][a]) for a, b in zip(lower, upper, strict=True)])
     if not np.isfinite(needed).all():
         return pairs(channel, metric)[0]
-    near = np.flatnonzero(needed >= needed.max() - 1e-9 * (1 + abs(needed.max())))
-    found = [_pair(channel, int(lower[i]), int(upper[i]), apart[int(upper[i])][int(lower[i])]) for i in near]
+    near = np.flatnonzero(needed >= needed.max() - _NEAR * (1 + abs(needed.max())))
+    places = zip(lower[near].tolist(), upper[near].tolist(), strict=True)
+    found = [_pair(channel, x, z, apart[z][x], logs) for x, z in places]
     return min(found, key=lambda pair: (pair.epsilon is not None, -(pair.epsilon or 0)))
 
 
-def _pair(channel: Channel, x: int, other: int, distance: Distance) -> TellingPair:
+def _pair(
+    channel: Channel, x: int, other: int, distance: Distance, logs: NDArray[np.float64] | None = None
+) -> TellingPair:
     sides = []
     for a, b in ((x, other), (other, x)):
-        worst = channel.ratio(a, b)
+        worst = channel.ratio(a, b, None if logs is None else _telling(logs[a], logs[b]))
         if worst is not None:
             sides.append((worst[1] is None, worst[1] or Fraction(0), a, b, worst[0]))
     if not sides:
@@ -172,3 +179,11 @@ def _pair(channel: Channel, x: int, other: int, distance: Distance) -> TellingPa
     return TellingPair(
         channel.inputs[a], channel.inputs[b], channel.outputs[y], None if never else ratio, distance, needed
     )
+
+
+def _telling(one: NDArray[np.float64], other: NDArray[np.float64]) -> list[int]:
+    """The outputs whose ratio is the largest, as far as floats tell."""
+    with np.errstate(invalid="ignore"):
+        gap = one - other  # nan where neither can give the output
+    most = np.nanmax(gap)
+    return [int(y) for y in np.flatnonzero(gap >= most - _NEAR * (1 + abs(most)))]

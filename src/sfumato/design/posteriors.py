@@ -85,7 +85,7 @@ def belief(prior: Prior, channel: Channel | Sequence[Channel], *seen: Any) -> Be
     through = [channel] * len(seen) if isinstance(channel, Channel) else list(channel)
     if not seen or len(through) != len(seen):
         raise InputError(
-            "a posterior needs what was seen, once for each channel",
+            "a posterior needs one observed output for each channel",
             detail=f"There are {len(through)} channels and {len(seen)} observations.",
         )
     inputs = through[0].inputs
@@ -100,7 +100,7 @@ def belief(prior: Prior, channel: Channel | Sequence[Channel], *seen: Any) -> Be
         weights = [w * p if w_ else Fraction(0) for w, p, w_ in zip(weights, column, before, strict=True)]
     chance = summed(weights)
     if not isinstance(chance, Real) and chance == 0:
-        raise InputError("what was seen cannot be seen under this prior")
+        raise InputError("the observed outputs are impossible under this prior")
     after = {x: w / chance if p else Fraction(0) for x, w, p in zip(inputs, weights, before, strict=True)}
     approximate = has_floats(prior) or any(one.approximate for one in through)
     return Belief(dict(zip(inputs, before, strict=True)), after, chance, _worst(through), approximate)

@@ -132,5 +132,5 @@ def _refused(first: Channel, second: Channel, gain: list[list[Fraction]]) -> Ref
     worth = [utility(one, "uniform", table, guesses=guesses).gain for one in (first, second)]
     before, after = (as_fraction(value) for value in worth)
     if before >= after:
-        raise ArithmeticError("the gain does not tell the channels apart")
+        raise ArithmeticError("the gain does not distinguish the channels")
     return RefinementVerdict(False, None, table, (before, after))

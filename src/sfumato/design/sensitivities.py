@@ -116,7 +116,7 @@ def _formula(asked: SensitivityProblem) -> Swing:
 def _range(asked: SensitivityProblem, query: NamedQuery) -> DatabaseRange:
     least = max(asked.least, query.needs)
     if asked.size is not None and asked.size < query.needs:
-        raise InputError(f"the {query.name} of nobody is not defined", hint="Name a size of at least 1.")
+        raise InputError(f"the {query.name} of an empty database is not defined", hint="Name a size of at least 1.")
     if asked.low is None or asked.high is None:
         if not query.property or asked.metrics is not None:
             raise InputError(f"the {query.name} needs low and high: the range of a value")

@@ -18,6 +18,10 @@ LONG = 24
 """Characters of a fraction that people read; longer ones are shown as a decimal, and given whole to programs."""
 
 
+LONG, LONGEST = 256, 4096
+"""Bits of fractions that are still written out, for people and for programs; longer ones are decimals."""
+
+
 def say(value: Any) -> str:
     """A number or a name, for people.
 
@@ -31,7 +35,7 @@ def say(value: Any) -> str:
     if isinstance(value, Real):
         return f"≈ {float(value):.12g}"
     if isinstance(value, Fraction):
-        return _fraction(value)
+        return _fraction(value) if value.denominator.bit_length() <= LONG else f"≈ {float(value):.12g}"
     if isinstance(value, (tuple, list)):
         return "(" + ", ".join(say(v) for v in value) + ")"
     return f"{value:.12g}" if isinstance(value, float) else str(value)
@@ -71,7 +75,7 @@ def decimal(value: Fraction | Real) -> str:
 def document(value: Any) -> Any:
     """The same for programs."""
     if isinstance(value, Fraction):
-        return str(value)
+        return str(value) if value.denominator.bit_length() <= LONGEST else float(value)
     if isinstance(value, Real):
         return float(value)
     if isinstance(value, Mapping):

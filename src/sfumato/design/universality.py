@@ -13,7 +13,7 @@ from itertools import pairwise
 from typing import Any
 
 from sfumato.design.asking import SensitivityProblem, ask, survey
-from sfumato.design.builders import BUILDERS, MechanismOrder
+from sfumato.design.builders import MechanismOrder, build
 from sfumato.design.compose import Entry
 from sfumato.design.databases import Database, path_of
 from sfumato.design.gains import Gain
@@ -158,7 +158,7 @@ def _noise(answers: tuple[Any, ...], edges: tuple[Edge, ...], level: Level) -> t
     places = range(len(answers))
     if _line(answers, edges) is not None or not _numbers(answers):
         word = "truncated-geometric" if _line(answers, edges) is not None else "tight-constraints"
-        made = BUILDERS[word](MechanismOrder(tuple(places), None, level, Fraction(1), Fraction(1), apart))
+        made = build(word, MechanismOrder(tuple(places), None, level, Fraction(1), Fraction(1), apart))
         return Channel(made.matrix, answers, made.outputs), apart
     numbers = [as_written(answer, "answer") for answer in answers]
     widest = max(abs(as_written(a, "answer") - as_written(b, "answer")) for a, b in edges)
@@ -166,7 +166,7 @@ def _noise(answers: tuple[Any, ...], edges: tuple[Edge, ...], level: Level) -> t
     if any(((n - numbers[0]) / unit).denominator != 1 for n in numbers):
         unit = Fraction(1, max(n.denominator for n in numbers))
     order = MechanismOrder(tuple(numbers), None, level, widest, unit, None)
-    made = BUILDERS["truncated-geometric"](order)
+    made = build("truncated-geometric", order)
     return Channel(made.matrix, answers, made.outputs), apart
 
 

@@ -20,7 +20,7 @@ from sfumato.design.telling import html_table, name, say
 from sfumato.errors import InputError
 from sfumato.mechanisms import Channel
 from sfumato.mechanisms.metrics import Metric
-from sfumato.reals import Enclosure, Real, as_real
+from sfumato.reals import Enclosure, Real, as_real, combination
 from sfumato.types import as_written
 
 _BITS = 512
@@ -82,16 +82,17 @@ def utility(
     table = gains(gain, channel.inputs, among, metric)
     flat = _whole([g for row in table for g in row])
     scale = [flat[i : i + len(before)] for i in range(0, len(flat), len(before))]
-    shares, remap = [], {}
+    shares, parts = [n for n, _ in _whole(before)], _Sum()
+    remap = {}
     for z, column in zip(channel.outputs, zip(*channel.matrix, strict=True), strict=True):
-        joint = [p * q if p else Fraction(0) for p, q in zip(before, column, strict=True)]
-        w = _best(scale, joint)
-        shares.append(_expected(table[w], joint))
+        w = _best(scale, [(n * low, n * high) for n, (low, high) in zip(shares, _whole(column), strict=True)])
+        parts.add(before, table[w], column)
         remap[z] = among[w]
-    guess = _best(scale, before)
-    without = _expected(table[guess], before)
+    guess = _best(scale, [(n, n) for n in shares])
+    alone = _Sum()
+    alone.add(before, table[guess], [Fraction(1)] * len(before))
     floats = channel.approximate or has_floats(prior) or (not callable(gain) and has_floats(gain))
-    return Utility(summed(shares), remap, without, among[guess], floats)
+    return Utility(parts.total(), remap, alone.total(), among[guess], floats)
 
 
 def expected_gain(
@@ -109,11 +110,10 @@ def expected_gain(
     guessed = [remap.get(z, z) if remap else z for z in channel.outputs]
     table = gains(gain, channel.inputs, list(dict.fromkeys(guessed)), metric)
     place = {w: i for i, w in enumerate(dict.fromkeys(guessed))}
-    shares = []
+    parts = _Sum()
     for w, column in zip(guessed, zip(*channel.matrix, strict=True), strict=True):
-        joint = [p * q if p else Fraction(0) for p, q in zip(before, column, strict=True)]
-        shares.append(_expected(table[place[w]], joint))
-    return summed(shares)
+        parts.add(before, table[place[w]], column)
+    return parts.total()
 
 
 def compare(
@@ -132,19 +132,33 @@ def compare(
     }
 
 
-def _expected(row: Sequence[Entry], weights: Sequence[Entry]) -> Entry:
-    return summed([g * w for g, w in zip(row, weights, strict=True) if not _nothing(g) and not _nothing(w)])
+class _Sum:
+    """A sum of prior * gain * probability: fractions are added as they come, reals in one enclosure at the end."""
+
+    def __init__(self) -> None:
+        self.exact, self.reals = Fraction(0), list[tuple[Fraction, Real]]()
+
+    def add(self, before: Sequence[Fraction], row: Sequence[Entry], column: Sequence[Entry]) -> None:
+        """The inputs of one output: their prior, what its guess gains and how probable the output is."""
+        for p, g, q in zip(before, row, column, strict=True):
+            if not isinstance(g, Real) and not isinstance(q, Real):
+                self.exact += p * g * q if p and g and q else 0
+            elif isinstance(g, Real):
+                self.reals.append((p, g * q) if isinstance(q, Real) else (p * q, g))
+            elif isinstance(q, Real):
+                self.reals.append((p * g, q))
+
+    def total(self) -> Entry:
+        """A fraction if all terms are."""
+        terms = [(c, x) for c, x in self.reals if c]
+        return combination([*terms, (self.exact, as_real(1))]) if terms else self.exact
 
 
-def _nothing(entry: Entry) -> bool:
-    return not isinstance(entry, Real) and entry == 0
-
-
-def _best(table: Sequence[Sequence[Enclosure]], weights: Sequence[Entry]) -> int:
+def _best(table: Sequence[Sequence[Enclosure]], weights: Sequence[Enclosure]) -> int:
     """The guess with the largest expected gain: decided exactly among fractions; among reals by enclosures, the first
     of those that cannot be told apart.
     """
-    held = [(x, ends) for x, ends in enumerate(_whole(weights)) if ends != (0, 0)]
+    held = [(x, ends) for x, ends in enumerate(weights) if ends != (0, 0)]
     places, lows, highs = [x for x, _ in held], [p for _, (p, _) in held], [q for _, (_, q) in held]
     same = lows == highs
     ends = []

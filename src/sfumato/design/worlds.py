@@ -26,7 +26,7 @@ def posterior(prior: dict[World, Fraction], chance: Callable[[World], Fraction])
     weights = {world: weight * chance(world) for world, weight in prior.items()}
     total = sum(weights.values(), Fraction(0))
     if total == 0:
-        raise InputError("no possible world shows what was seen")
+        raise InputError("no possible world produces the observed outputs")
     return {world: weight / total for world, weight in weights.items() if weight}
 
 

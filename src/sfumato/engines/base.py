@@ -11,19 +11,18 @@ import logging
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
-from fractions import Fraction
 from typing import Any, Protocol
 
+from sfumato.algebra.column_elements import Elements
+from sfumato.algebra.finished_tables import FinishedTable
+from sfumato.algebra.job import Job
+from sfumato.algebra.post_processing import PostProcessing
+from sfumato.algebra.public_rows import PublicRows
+from sfumato.algebra.relations import Fixed
+from sfumato.algebra.unit_histogram import Histogram
 from sfumato.errors import EngineError, QueryError
-from sfumato.policy import Policy, Table
-from sfumato.sql.finished_tables import FinishedTable
-from sfumato.sql.job import Job
-from sfumato.sql.public_rows import PublicRows
-from sfumato.sql.query_binding import Question
-from sfumato.sql.relations import Fixed
-from sfumato.sql.release.column_elements import Elements
-from sfumato.sql.release.releases import Cut
-from sfumato.sql.release.unit_histogram import Histogram
+from sfumato.policy import Policy, PublicNumbers, Table
+from sfumato.sql.release.release_plan import ReleasePlan
 from sfumato.types import Exact
 
 OPERATOR = logging.getLogger("sfumato.operator")
@@ -98,10 +97,10 @@ class Engine(PublicRows, Protocol):
     def fixed_table(self, fixed: Fixed, released: tuple[FinishedTable, ...]) -> FinishedTable:
         """Public rows made of released tables, computed once."""
 
-    def finish(self, question: Question, released: tuple[FinishedTable, ...]) -> list[tuple[Any, ...]]:
+    def finish(self, last: PostProcessing, released: tuple[FinishedTable, ...]) -> list[tuple[Any, ...]]:
         """The rows of what lies above the releases, in the clear: values of the items, then what intervals need."""
 
-    def rehearse(self, question: Question, released: tuple[FinishedTable, ...]) -> list[tuple[Any, ...]]:
+    def rehearse(self, last: PostProcessing, released: tuple[FinishedTable, ...]) -> list[tuple[Any, ...]]:
         """The same over stand-ins; an engine may remember the rows."""
 
     def histogram(self, of: Histogram) -> Rows:
@@ -110,7 +109,7 @@ class Engine(PublicRows, Protocol):
     def elements(self, of: Elements) -> Rows:
         """Rows without a key: a value in steps of its grid, and how often it occurs."""
 
-    def first_digest(self, policy: Policy, noise: str, cuts: tuple[Cut, ...]) -> str | None:
+    def first_digest(self, policy: Policy, noise: str, cuts: tuple[ReleasePlan, ...]) -> str | None:
         """The key under which versions before the normal form stored an answer, where this engine was there then."""
 
     def first_text(self, of: Histogram | Elements) -> str | None:
@@ -119,8 +118,8 @@ class Engine(PublicRows, Protocol):
     def schema(self, table: Table) -> dict[str, str]:
         """The columns of a table with their types, in the policy's words, as its source declares them."""
 
-    def public_numbers(self, table: Table) -> dict[str, tuple[Fraction, Fraction, Fraction]]:
-        """The exact numbers of a public table: the lowest and the highest value, and the grid of their type."""
+    def public_numbers(self, table: Table) -> dict[str, PublicNumbers]:
+        """The numbers of a public table: the lowest and the highest value, and the grid of an exact type."""
 
     def check_scan(self, policy: Policy, name: str) -> None:
         """Raise QueryError where a table cannot be scanned as it is declared; no row is read."""

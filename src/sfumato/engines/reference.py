@@ -18,27 +18,23 @@ from decimal import Decimal, InvalidOperation
 from fractions import Fraction
 from typing import Any
 
-from sfumato.engines.reference_functions import NotInReference, apply, nearest, same, truth_in
-from sfumato.engines.reference_units import aggregate_of, window_of
-from sfumato.policy import ROW, Policy, Table, UnitJoin
-from sfumato.policy import PolicyColumn as Declared
-from sfumato.sql.aggregates import AGGREGATES
-from sfumato.sql.aggregates.base import CHOICE, Bundle
-from sfumato.sql.job import FINE, Job, grid_of
-from sfumato.sql.relations import (
+from sfumato.algebra.aggregates import AGGREGATES
+from sfumato.algebra.aggregates.base import CHOICE, Bundle
+from sfumato.algebra.job import FINE, Job, grid_of
+from sfumato.algebra.relations import (
     Distinct,
     Filter,
     Fixed,
     Grouped,
     Join,
-    Marked,
-    Named,
+    MarkJoin,
+    Projection,
     Relation,
     Scan,
-    Stacked,
+    UnionAll,
     Windowed,
 )
-from sfumato.sql.tree import (
+from sfumato.algebra.tree import (
     BOOLEAN,
     DATE,
     INTEGER,
@@ -52,6 +48,10 @@ from sfumato.sql.tree import (
     Facts,
     Node,
 )
+from sfumato.engines.reference_functions import NotInReference, apply, nearest, same, truth_in
+from sfumato.engines.reference_units import aggregate_of, window_of
+from sfumato.policy import ROW, Policy, Table, UnitJoin
+from sfumato.policy import PolicyColumn as Declared
 
 Row = tuple[Any, dict[str, Any]]
 """A unit, as it stands in its table, and values by column."""
@@ -92,11 +92,11 @@ class Reference:
             Scan: self._scan,
             Fixed: lambda fixed: [(None, row) for row in self._fixed[fixed.number]],
             Filter: self._filter,
-            Named: self._named,
+            Projection: self._named,
             Join: self._join,
-            Marked: self._marked,
+            MarkJoin: self._marked,
             Distinct: self._distinct,
-            Stacked: self._stacked,
+            UnionAll: self._stacked,
             Grouped: self._grouped,
             Windowed: lambda windowed: window_of(windowed, self.rows(windowed.below), value_of),
         }
@@ -108,15 +108,19 @@ class Reference:
     def _filter(self, relation: Filter) -> list[Row]:
         return [row for row in self.rows(relation.below) if value_of(relation.condition, row[1]) is True]
 
-    def _named(self, relation: Named) -> list[Row]:
+    def _named(self, relation: Projection) -> list[Row]:
         below = self.rows(relation.below)
         return [(unit, {name: value_of(node, row) for name, node in relation.items}) for unit, row in below]
 
     def _distinct(self, relation: Distinct) -> list[Row]:
-        names, below = list(relation.columns), self.rows(relation.below)
-        return list({(unit, *(_same_key(row[name]) for name in names)): (unit, row) for unit, row in below}.values())
+        persons = relation.persons_columns
+        names = [name for name in relation.columns if name not in persons]
+        groups: dict[Group, list[dict[str, Any]]] = defaultdict(list)
+        for unit, row in self.rows(relation.below):
+            groups[(unit, *(_same_key(row[name]) for name in names))].append(row)
+        return [(unit, rows[0] | {name: _least(rows, name) for name in persons}) for (unit, *_), rows in groups.items()]
 
-    def _stacked(self, relation: Stacked) -> list[Row]:
+    def _stacked(self, relation: UnionAll) -> list[Row]:
         names = list(relation.columns)
         return [
             (unit, {name: value_of(node, row) for name, node in zip(names, nodes, strict=True)})
@@ -145,8 +149,12 @@ class Reference:
     def _unit(self, table: Table, raw: dict[str, Any]) -> Any:
         """Whose row it is, by the raw value of the unit, or of the key that leads to it."""
         while isinstance(step := table.unit, UnitJoin):
-            key = raw.get(step.column)
-            there = [other for other in self._tables[step.table] if key is not None and other.get(step.key) == key]
+            led = [(raw.get(column), key) for column, key in step.pairs]
+            there = [
+                other
+                for other in self._tables[step.table]
+                if all(value is not None and other.get(key) == value for value, key in led)
+            ]
             if not there:
                 return None
             raw, table = there[0], self._policy.tables[step.table]
@@ -171,7 +179,7 @@ class Reference:
             found += [(other, missing | more) for place, (other, more) in enumerate(right) if place not in met]
         return [(unit, _with_unit(join, row)) for unit, row in found]
 
-    def _marked(self, marked: Marked) -> list[Row]:
+    def _marked(self, marked: MarkJoin) -> list[Row]:
         right, found = self.rows(marked.right), []
         for unit, row in self.rows(marked.below):
             fits = [
@@ -193,11 +201,14 @@ class Reference:
             groups: dict[Group, list[Row]] = defaultdict(list)
             for unit, row in below:
                 values = [value_of(node, row) if i in kept else None for i, (_, node) in enumerate(grouped.keys)]
-                persons = [grouped.columns[name].unit == PERSON for name, _ in grouped.keys]
+                persons = [name in grouped.persons_columns for name, _ in grouped.keys]
                 told = (_same_key(v) for v, person in zip(values, persons, strict=True) if not person)
                 groups[(unit, *told)].append((unit, dict(zip((n for n, _ in grouped.keys), values, strict=True)) | row))
             for (unit, *_), rows in groups.items():
                 made = {name: rows[0][1][name] for name, _ in grouped.keys}
+                made |= {
+                    name: _least([row for _, row in rows], name) for name in made if name in grouped.persons_columns
+                }
                 made |= {
                     name: aggregate_of(one, [row for _, row in rows], value_of) for name, one in grouped.aggregates
                 }
@@ -263,7 +274,7 @@ def _number(declared: Declared, raw: Any, kind: str) -> Any:  # noqa: PLR0911  o
     if isinstance(raw, float) and math.isinf(raw):
         end = high if raw > 0 else low
         return (
-            (raw if kind == "double" and declared.grid is None else None)
+            (raw if kind in ("decimal", "double") and declared.grid is None else None)
             if end is None
             else _typed(end, declared, kind)
         )
@@ -299,6 +310,11 @@ def _typed(end: Any, declared: Declared, kind: str) -> Any:
 def _same_key(value: Any) -> Any:
     """Values that GROUP BY puts together; a truth is not the number one."""
     return (type(value).__name__, value)
+
+
+def _least(rows: list[dict[str, Any]], name: str) -> Any:
+    """A person's identifier, of those that her tables declare: the least that is not NULL."""
+    return min((row[name] for row in rows if row[name] is not None), default=None)
 
 
 def _counted(values: Iterable[Any]) -> dict[Any, int]:

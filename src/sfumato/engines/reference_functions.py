@@ -13,11 +13,11 @@ from datetime import date, datetime, time, timedelta
 from fractions import Fraction
 from typing import Any
 
+from sfumato.algebra import geo_cells
+from sfumato.algebra.functions import FUNCTIONS, add_parts
+from sfumato.algebra.tree import BOOLEAN, DATE, DECIMAL, DOUBLE, INTEGER, TEXT, TIMESTAMP, Call, Node
 from sfumato.engines.reference_texts import ASCII_TEXTS, TEXTS, concat_ws
 from sfumato.engines.reference_times import TIMES, seconds
-from sfumato.sql import geo_cells
-from sfumato.sql.functions import FUNCTIONS, add_parts
-from sfumato.sql.tree import BOOLEAN, DATE, DECIMAL, DOUBLE, INTEGER, TEXT, TIMESTAMP, Call, Node
 
 Evaluate = Callable[[Node], Any]
 Typed = tuple[Any, str]
@@ -268,13 +268,23 @@ def _exact(function: Callable[[Any], Any]) -> Callable[[Call, Any], Any]:
 
 
 # time
+_CYCLE = 146_097
+"""The days of 400 years."""
+
+
 def _shift(call: Call, moment: Any) -> Any:
-    """Months, days and microseconds later; a month that is shorter ends on its last day."""
+    """Months, days and microseconds later; a month that is shorter ends on its last day.
+
+    Only the result has to be a year from 1 to 9999: where the months alone lead beyond, the same day of a year that
+    differs by a multiple of 400 is taken, and its days are added again.
+    """
     months, days, micros = map(int, call.extra.split())
-    at = moment.year * 12 + moment.month - 1 + months
-    year, month = divmod(at, 12)
+    year, month = divmod(moment.year * 12 + moment.month - 1 + months, 12)
     if not 1 <= year <= 9999:
-        return None
+        cycles, year = year // 400 - 5, year % 400 + 2000
+        days += cycles * _CYCLE
+        if abs(days) > 25 * _CYCLE:
+            return None
     month += 1
     moved = moment.replace(year=year, month=month, day=min(moment.day, monthrange(year, month)[1]))
     if call.facts.kind == DATE:

@@ -10,8 +10,8 @@ import re
 from collections.abc import Callable
 from typing import Any
 
-from sfumato.sql.pattern_meaning import groups, template
-from sfumato.sql.tree import Call
+from sfumato.algebra.pattern_meaning import groups, template
+from sfumato.algebra.tree import Call
 
 
 def compiled(pattern: str) -> re.Pattern[str]:

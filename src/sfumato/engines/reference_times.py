@@ -12,10 +12,10 @@ from datetime import date, datetime, time, timedelta
 from fractions import Fraction
 from typing import Any
 
-from sfumato.sql.calendar_units import first_day, first_moment
-from sfumato.sql.functions.times import PARSED, names, parsed, pieces
-from sfumato.sql.interval_values import Span, between, shown
-from sfumato.sql.tree import DATE, INTERVAL, Call
+from sfumato.algebra.calendar_units import first_day, first_moment
+from sfumato.algebra.functions.times import PARSED, names, parsed, pieces
+from sfumato.algebra.interval_values import Span, between, shown
+from sfumato.algebra.tree import DATE, INTERVAL, Call
 
 _EPOCH = datetime(1970, 1, 1)  # noqa: DTZ001  times have no zone here
 
@@ -149,5 +149,6 @@ TIMES: dict[str, Callable[..., Any]] = {
     "date_bin": _date_bin,
     "make_date": _make_date,
     "interval_text": _interval_text,
+    "interval_of": lambda _, seconds: Fraction(seconds),
 }
 """Functions of time that are NULL where an argument is."""

@@ -13,9 +13,9 @@ from fractions import Fraction
 from functools import cmp_to_key
 from typing import Any
 
+from sfumato.algebra.relations import Windowed
+from sfumato.algebra.tree import Aggregate, Facts, Node, Over, Sorted
 from sfumato.engines.reference_functions import NotInReference, compare
-from sfumato.sql.relations import Windowed
-from sfumato.sql.tree import Aggregate, Facts, Node, Over, Sorted
 
 Values = dict[str, Any]
 Evaluate = Callable[[Node, Values], Any]

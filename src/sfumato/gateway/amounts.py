@@ -23,6 +23,14 @@ class Spent:
         """The amounts of a privacy loss."""
         return cls(loss.epsilon, loss.rho, loss.delta, queries)
 
+    def plus(self, other: Spent) -> Spent:
+        """Both together; there is no amount in a currency in which one of them has none."""
+
+        def both(one: Fraction | None, two: Fraction | None) -> Fraction | None:
+            return None if one is None or two is None else one + two
+
+        return Spent(both(self.epsilon, other.epsilon), both(self.rho, other.rho), self.delta + other.delta)
+
     def to_dict(self) -> dict[str, Any]:
         """Fractions as text."""
         amounts = {"epsilon": self.epsilon, "rho": self.rho, "delta": self.delta}

@@ -2,33 +2,35 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import date
 from decimal import Decimal
 from fractions import Fraction
 from typing import Any
 
+from sfumato.algebra.aggregates import AGGREGATES
+from sfumato.algebra.aggregates.base import CHOICE
+from sfumato.algebra.finished_tables import FinishedTable
+from sfumato.algebra.functions.interval_ends import HIGH, LOW
+from sfumato.algebra.noise_sums import ONE, Ratio
+from sfumato.algebra.post_processing import PostProcessing
+from sfumato.algebra.tree import BOOLEAN, DATE, DECIMAL, DOUBLE, INTEGER, TEXT, TIMESTAMP, Column, Facts, Node
+from sfumato.algebra.tree import columns_of as columns_in
 from sfumato.errors import InputError
 from sfumato.gateway import charts, display, frames
 from sfumato.gateway.amounts import FREE, Spent
 from sfumato.gateway.interval_sources import DrawnNumbers, Planned, Supposed, laws, possible, released_as
 from sfumato.gateway.released_tables import Draws, bare, is_bare, released_tables
-from sfumato.gateway.shown_intervals import Range, ShownInterval, decimal_of, intervals_shown
+from sfumato.gateway.shown_intervals import NumberWorth, Range, decimal_of, intervals_shown
+from sfumato.gateway.worth_notes import NO_VALUE, all_notes
+from sfumato.intervals.cell_intervals import Null, PublicCondition, ends, has_picks, told
+from sfumato.intervals.provenance import Choice, ComputedNumber, Origin, PossiblyNull, ReleasedColumn
 from sfumato.mechanisms import Gaussian, Geometric
-from sfumato.sql.aggregates import AGGREGATES
-from sfumato.sql.aggregates.base import CHOICE
-from sfumato.sql.finished_tables import FinishedTable
-from sfumato.sql.functions.interval_ends import HIGH, LOW
-from sfumato.sql.intervals.cell_intervals import Null, PublicCondition, ends, has_picks, told
-from sfumato.sql.intervals.provenance import Choice, Made, Maybe, Origin, ReleasedColumn
-from sfumato.sql.noise_sums import ONE, Ratio
-from sfumato.sql.query_binding import Question
+from sfumato.sql.query_binding import BoundQuery
 from sfumato.sql.release.plan import Plan
 from sfumato.sql.release.ranks import ranks
-from sfumato.sql.release.releases import GAUSSIAN, Part, ReleasedBundle
-from sfumato.sql.tree import BOOLEAN, DATE, DECIMAL, DOUBLE, INTEGER, TEXT, TIMESTAMP, Column, Facts
-from sfumato.sql.tree import columns_of as columns_in
+from sfumato.sql.release.release_plan import GAUSSIAN, GroupingSetPlan, ReleasedBundle
 from sfumato.types import certainty, show
 
 __all__ = ["FREE", "TYPES", "Answer", "Spent"]
@@ -44,7 +46,11 @@ TYPES = {
 }
 """PostgreSQL's names."""
 
-Finish = Callable[[Question, tuple[FinishedTable, ...]], list[tuple[Any, ...]]]
+CLAMPED = (
+    "are shown as at least 0, so adding them up overestimates the total; compute totals in SQL (free and unbiased)"
+)
+
+Finish = Callable[[PostProcessing, tuple[FinishedTable, ...]], list[tuple[Any, ...]]]
 """Where what lies above the cut runs."""
 
 
@@ -53,7 +59,9 @@ class Answer:
     """A noisy answer: iterate over its rows, take a column by name, or turn it into a frame.
 
     `rows` are tuples of int, Decimal, str, date, bool and None; `types` are PostgreSQL's names. `cost` was charged for
-    it, `remaining` is left, `notes` are (column or None, text), and `receipt` names it in the ledger.
+    it, `remaining` is left, `notes` are (column or None, text), and `receipt` names it in the ledger. `rows` have every
+    number; frames, CSV and JSON have NULL in place of those that carry no information (see `untold`). Counts and sums
+    are shown as at least 0: take their totals in SQL, which adds up the numbers as they were drawn.
     """
 
     columns: tuple[str, ...]
@@ -72,19 +80,32 @@ class Answer:
     def intervals(self, confidence: Any = None, *, first: int | None = None) -> list[list[tuple[Any, Any] | None]]:
         """Confidence intervals, one list per row: (low, high) for each noisy column, else None.
 
-        With `first`, those of so many rows from the first on: of a long answer nobody reads all of them.
+        With `first`, only those of the first rows, which is faster for long answers.
         """
         wanted = self.confidence if confidence is None else certainty(confidence)
-        return [[one for one, _ in row] for row in self._worth(wanted, first)]
+        return [[one.interval for one in row] for row in self.worth(wanted, first=first)]
 
-    def _worth(self, confidence: Fraction, first: int | None) -> list[list[tuple[ShownInterval, bool]]]:
-        """The interval of each number, row by row, and whether it is the whole range."""
+    def worth(self, confidence: Any = None, *, first: int | None = None) -> list[list[NumberWorth]]:
+        """For each number, row by row: its interval, and where it has none, whether it is noisy."""
+        confidence = self.confidence if confidence is None else certainty(confidence)
+        return self._worth(confidence, first, range(len(self.columns)))
+
+    def worth_of_doubtful(self) -> list[list[NumberWorth]]:
+        """`worth` for the columns in which a number may be unknown alone: of a long answer, the cheap part of it."""
+        plan = self._plan
+        doubtful = [] if plan is None else [i for i in range(len(self.columns)) if may_be_unknown(plan, i)]
+        return self._worth(self.confidence, None, doubtful)
+
+    def _worth(self, confidence: Fraction, first: int | None, places: Collection[int]) -> list[list[NumberWorth]]:
+        """What the numbers of these columns are worth; nothing is said of the others."""
         plan, rows = self._plan, self.rows[:first]
-        if plan is None or not plan.cuts:
-            return [[(None, False)] * len(self.columns) for _ in rows]
+        if plan is None or plan.event is None or not places:
+            return [[NumberWorth()] * len(self.columns) for _ in rows]
         slots, found = self._slots(first), DrawnNumbers(plan, self._draws)
         columns = [
             intervals_shown(of, [row[i] for row in rows], slots, (found, confidence), node.facts)
+            if i in places
+            else [NumberWorth()] * len(rows)
             for i, (of, (_, node)) in enumerate(zip(plan.question.origins, plan.question.items, strict=True))
         ]
         return [list(row) for row in zip(*columns, strict=True)]
@@ -96,8 +117,21 @@ class Answer:
         return list(zip(*(column[:first] for column in self._traces), strict=True))
 
     def untold(self, *, first: int | None = None) -> list[list[bool]]:
-        """Which numbers carry no information: their intervals span the whole declared range."""
-        return [[nothing for _, nothing in row] for row in self._worth(self.confidence, first)]
+        """Which numbers carry no information: their intervals span the whole declared range; null in frames."""
+        return [[one.unknown for one in row] for row in self.worth(first=first)]
+
+    def known_rows(self, worth: Sequence[Sequence[NumberWorth]] | None = None) -> list[tuple[Any, ...]]:
+        """The rows as every interface hands them out: None in place of a number that carries no information.
+
+        `worth` is what `worth` or `worth_of_doubtful` gave, where it is known already.
+        """
+        worth = self.worth_of_doubtful() if worth is None else worth
+        return [
+            tuple(None if one.unknown else value for value, one in zip(row, told, strict=True))
+            if any(one.unknown for one in told)
+            else row
+            for row, told in zip(self.rows, worth, strict=True)
+        ]
 
     def again(self, cost: Spent, remaining: Spent) -> Answer:
         """The same answer, told another time; what one who holds it does to its rows is not seen by others."""
@@ -122,19 +156,22 @@ class Answer:
     def to_dict(self) -> dict[str, Any]:
         """The document that all interfaces share: fractions, decimals and dates as text, NULL as null.
 
-        `unknown` lists [row, column] of numbers that carry no information: their intervals span the whole range.
+        `unknown` lists [row, column] of numbers that carry no information: their intervals span the whole range, and
+        the rows have null in their place.
         """
-        told = self._worth(self.confidence, None)
+        told = self.worth()
         return {
             "columns": list(self.columns),
             "types": list(self.types),
-            "rows": [[_plain(value) for value in row] for row in self.rows],
-            "intervals": [[None if ends is None else [_plain(end) for end in ends] for ends, _ in row] for row in told],
-            "unknown": [[i, j] for i, row in enumerate(told) for j, (_, nothing) in enumerate(row) if nothing],
+            "rows": [[_plain(value) for value in row] for row in self.known_rows(told)],
+            "intervals": [
+                [None if one.interval is None else [_plain(end) for end in one.interval] for one in row] for row in told
+            ],
+            "unknown": [[i, j] for i, row in enumerate(told) for j, one in enumerate(row) if one.unknown],
             "confidence": show(self.confidence),
             "cost": self.cost.to_dict(),
             "remaining": self.remaining.to_dict(),
-            "notes": [list(note) for note in self.notes],
+            "notes": [list(note) for note in all_notes(self, told)],
             "receipt": self.receipt,
         }
 
@@ -149,7 +186,8 @@ class Answer:
     def to_pandas(self, *, intervals: bool = False) -> Any:
         """A pandas DataFrame: Int64, float64, boolean, datetime64 and text, ready for arithmetic and plots.
 
-        With `intervals`, each noisy column NAME is followed by NAME_low and NAME_high.
+        With `intervals`, each noisy column NAME is followed by NAME_low and NAME_high. A number that is `unknown` is
+        missing. Take totals of counts in SQL: those that noise has carried below 0 are shown as 0.
         """
         return frames.to_pandas(self, intervals=intervals)
 
@@ -161,7 +199,7 @@ class Answer:
         """A chart with confidence intervals: bars for categories, a line for times and for many numbers.
 
         By default it draws the first noisy column over the first column that is not noisy. It returns a Chart, which a
-        notebook shows and `save` writes as SVG; with `ax`, axes of matplotlib, it draws there and returns them.
+        notebook shows and `save` writes as SVG; with `ax`, matplotlib axes, it draws there and returns them.
         """
         return charts.draw(self, x, y) if ax is None else charts.draw_on(ax, self, x, y)
 
@@ -207,11 +245,14 @@ def build(
     """The answer from released whole numbers: everything from here on is post-processing."""
     question = plan.question
     released = released_tables(plan.cuts, draws)
-    across = bare(question, released[-1]) if is_bare(question) else _across(question, finish(question, released))
+    if is_bare(question):
+        across = bare(question, released[-1])
+    else:
+        across = _across(question, finish(question.post_processing, released))
     count, found = len(question.items), DrawnNumbers(plan, draws)
     traces = tuple(across[count:])
     shown = [
-        _shown(values, node.facts, _ranges(of, found, traces))
+        list(_shown(values, node.facts, _ranges(of, found, traces)))
         for values, (_, node), of in zip(across[:count], question.items, question.origins, strict=True)
     ]
     columns = tuple(name for name, _ in question.items)
@@ -221,19 +262,50 @@ def build(
     notes += [(name, words) for name, words in worth if words is not None]
     for (name, words), values, (_, node) in zip(worth, shown, question.items, strict=True):
         if words is not None and None in values:
-            why = "its interval is all that was declared"
+            why = "its interval is the whole declared range"
             if isinstance(node, Column) and laws(plan.cuts)[node.name][1].name == "mode":
-                why = "even the upper end of the count is too small a group"
-            notes.append((name, f"NULL means that no value can be given: {why}"))
+                why = "even at the upper end of its count, the group is too small"
+            notes.append((name, f"{NO_VALUE}: {why}"))
+        elif words is None and None in values and _divides(plan, node):
+            notes.append((name, f"{NO_VALUE}: with this much noise, too few rows are left to compute it from"))
+    notes += _clamp_notes(across, shown, question, (found, traces))
     if not plan.cuts:
         notes = [(None, "exact: only public tables are read")]
     rows = _with_ends(list(zip(*shown, strict=True)), question, traces, found, confidence)
     return Answer(columns, types, rows, cost, remaining, notes, receipt, confidence, plan, draws, traces)
 
 
+def _clamp_notes(
+    drawn: Sequence[Sequence[Any]],
+    shown: Sequence[Sequence[Any]],
+    question: BoundQuery,
+    behind: tuple[DrawnNumbers, tuple[tuple[Any, ...], ...]],
+) -> list[tuple[str | None, str]]:
+    """A note where a count or a sum among several was drawn below 0 and is shown as 0: what people add up is biased."""
+    found, traces = behind
+    names: set[str] = set()
+    for values, column, of, (_, node) in zip(drawn, shown, question.origins, question.items, strict=False):
+        if of is None or node.facts.kind not in (INTEGER, DECIMAL, DOUBLE) or len(column) < 2:
+            continue
+        for row, (number, held) in enumerate(zip(values, column, strict=True)):
+            if number is not None and number < 0 and held == 0:
+                aggregate = released_as(of, found, tuple(trace[row] for trace in traces))
+                names |= set() if aggregate is None else {aggregate.name}
+    names = {name for name in names if AGGREGATES[name].never_null}
+    sums = [name.startswith("sum") for name in names]
+    what = " and ".join(["counts"] * (not all(sums)) + ["sums"] * any(sums))
+    return [(None, f"{what} {CLAMPED}")] if names else []
+
+
+def _divides(plan: Plan, node: Node) -> bool:
+    """Whether a column is a mean, a variance or another noisy number that needs some rows."""
+    known = laws(plan.cuts).get(node.name) if isinstance(node, Column) else None
+    return known is not None and known[2].bundle >= 0 and not AGGREGATES[known[1].name].never_null
+
+
 def _with_ends(
     rows: list[tuple[Any, ...]],
-    question: Question,
+    question: BoundQuery,
     traces: tuple[tuple[Any, ...], ...],
     found: DrawnNumbers,
     sure: Fraction,
@@ -246,7 +318,7 @@ def _with_ends(
     for i, word, of in question.ends:
         values = [row[i] for row in rows]
         ends = intervals_shown(of, values, slots, (found, sure), question.items[i][1].facts)
-        for cells, value, (around, _) in zip(shown, values, ends, strict=True):
+        for cells, value, (around, *_) in zip(shown, values, ends, strict=True):
             cells[i] = None
             if around is not None:
                 low, high = around
@@ -257,7 +329,7 @@ def _with_ends(
     return [tuple(cells) for cells in shown]
 
 
-def _across(question: Question, rows: list[tuple[Any, ...]]) -> list[tuple[Any, ...]]:
+def _across(question: BoundQuery, rows: list[tuple[Any, ...]]) -> list[tuple[Any, ...]]:
     """Rows as columns: the items, then what their origins need."""
     width = len(question.items) + len(question.traces)
     return list(zip(*rows, strict=True)) if rows else [()] * width
@@ -272,7 +344,7 @@ def _ranges(
         aggregate = released_as(of, found, slots)
         return (None, None) if aggregate is None else possible(aggregate)
 
-    if not isinstance(of, Choice | Made | Maybe):
+    if not isinstance(of, Choice | ComputedNumber | PossiblyNull):
         return at(())
     return lambda row: at(tuple(column[row] for column in traces))
 
@@ -282,13 +354,25 @@ def _shown(values: tuple[Any, ...], facts: Facts, within: Range | Callable[[int]
     if facts.kind not in (INTEGER, DECIMAL, DOUBLE):
         return values
     if not facts.exact or facts.grid is None:
-        return [None if value is None else +Decimal(f"{float(value):.12g}") for value in values]
+        return [
+            None
+            if value is None
+            else +Decimal(f"{_clamped(float(value), within(row) if callable(within) else within):.12g}")
+            for row, value in enumerate(values)
+        ]
     steps = [None if value is None else int(value) for value in values]
     if within != (None, None):
         steps = _held(steps, within, facts.grid)
     if facts.kind == INTEGER and facts.grid == 1:
         return steps
     return [None if step is None else _number(step * facts.grid, facts) for step in steps]
+
+
+def _clamped(value: float, within: Range) -> float:
+    """A double within its possible range."""
+    low, high = within
+    value = value if low is None else max(float(low), value)
+    return value if high is None else min(float(high), value)
 
 
 def _number(value: Fraction, facts: Facts) -> int | Decimal:
@@ -313,7 +397,7 @@ def _held(steps: list[int | None], within: Range | Callable[[int], Range], grid:
     return held
 
 
-def mechanism_of(released: ReleasedBundle, part: Part) -> Geometric | Gaussian:
+def mechanism_of(released: ReleasedBundle, part: GroupingSetPlan) -> Geometric | Gaussian:
     """The mechanism of a bundle, on whole numbers: multiples of the bundle's unit."""
     if released.noise == GAUSSIAN:
         return Gaussian(None, part.share, squared=released.sensitivity / released.unit**2)
@@ -368,6 +452,15 @@ def rank_start(plan: Plan, item: int, rows: int) -> Fraction:
     found = ranks(plan.cuts[cut], plan.cuts[cut].parts[0].bundles[source.bundle], Fraction(95, 100))
     assert found is not None
     return plan.epsilon * found.starts / rows
+
+
+def may_be_unknown(plan: Plan, item: int) -> bool:
+    """Whether a number of a column may have its whole range as its interval. A plain count or sum has no upper end."""
+    of = plan.question.origins[item]
+    if not isinstance(of, ReleasedColumn):
+        return of is not None
+    _, aggregate, source, *_ = laws(plan.cuts)[of.name]
+    return not source.formula.plain or None not in possible(aggregate)
 
 
 def bundle_of(plan: Plan, item: int) -> ReleasedBundle | None:

@@ -11,11 +11,11 @@ from dataclasses import replace
 from datetime import date, datetime
 from typing import Any
 
+from sfumato.algebra.tree import DATE, TIMESTAMP
 from sfumato.gateway.released_tables import Draws, ReleasedSet
 from sfumato.sql.release.digest import Layout
 from sfumato.sql.release.plan import Plan
-from sfumato.sql.release.releases import Cut, ReleasedBundle
-from sfumato.sql.tree import DATE, TIMESTAMP
+from sfumato.sql.release.release_plan import ReleasedBundle, ReleasePlan
 
 
 def write(draws: Draws, layout: Layout | None, rows: str = "") -> bytes:
@@ -107,7 +107,7 @@ def _typed(value: Any, kind: str) -> Any:
     return datetime.fromisoformat(value) if kind == TIMESTAMP else date.fromisoformat(value)
 
 
-def first_groups(part: Cut) -> Cut:
+def first_groups(part: ReleasePlan) -> ReleasePlan:
     """A cut with one group in each grouping set."""
     return replace(part, parts=tuple(replace(kept, groups=kept.groups[:1]) for kept in part.parts))
 

@@ -16,6 +16,8 @@ from fractions import Fraction
 from typing import Any
 
 from sfumato.accounting import Pure, price
+from sfumato.algebra.relations import scans_in
+from sfumato.algebra.unit_histogram import Histogram, histogram
 from sfumato.engines import Engine
 from sfumato.engines.base import failure
 from sfumato.errors import BudgetError, EngineError
@@ -25,13 +27,11 @@ from sfumato.gateway.timing import Grid
 from sfumato.ledger import Ledger, Receipt, Stored
 from sfumato.policy import Policy, Unknown, unknown, with_bounds
 from sfumato.policy.unknown import STAND_IN
-from sfumato.sql.query_binding import Question
-from sfumato.sql.relations import scans_in
+from sfumato.sql.query_binding import BoundQuery
 from sfumato.sql.release.digest import PREFIX
 from sfumato.sql.release.normal_form import key_of
 from sfumato.sql.release.plan import pays
 from sfumato.sql.release.releases import summed
-from sfumato.sql.release.unit_histogram import Histogram, histogram
 from sfumato.types import Exact, Loss, show
 
 
@@ -116,7 +116,9 @@ class AutoBounds:
         """The policy with these numbers, and stand-ins for the rest."""
         return with_bounds(self._policy, values) if unknown(self._policy) else self._policy
 
-    def missing(self, known: Known, question: Question | None = None, *, gaussian: bool = False) -> tuple[Unknown, ...]:
+    def missing(
+        self, known: Known, question: BoundQuery | None = None, *, gaussian: bool = False
+    ) -> tuple[Unknown, ...]:
         """The bounds that are not known, or those of them that a question needs."""
         left = tuple(one for one in self.all if one not in known)
         if question is None or not left:

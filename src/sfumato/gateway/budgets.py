@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from sfumato.gateway.display import budget_html, budget_text
-from sfumato.ledger import Standing
+from sfumato.ledger import BudgetState
 from sfumato.types import Loss
 
 
@@ -13,7 +13,7 @@ from sfumato.types import Loss
 class AnalystBudget:
     """The total, spent and remaining budget, each with `epsilon`, `rho` and `delta` as Fractions.
 
-    Without an `analyst` it is the budget of everybody together. An analyst never has more left than everybody has.
+    Without an `analyst` it is the total budget of all analysts. An analyst never has more left than the total has.
     """
 
     total: Loss
@@ -22,7 +22,7 @@ class AnalystBudget:
     analyst: str | None = None
 
     @classmethod
-    def of(cls, standing: Standing, analyst: str | None) -> AnalystBudget:
+    def of(cls, standing: BudgetState, analyst: str | None) -> AnalystBudget:
         """What the ledger says."""
         return cls(standing.total, standing.spent, standing.remaining, analyst)
 

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from sfumato.errors import InputError
-from sfumato.gateway.rounding import around, plain
+from sfumato.gateway.rounding import around, many, plain
 from sfumato.pictures import STYLE
 
 if TYPE_CHECKING:
@@ -38,8 +38,9 @@ _EXTRA = """
 
 @dataclass(frozen=True, slots=True)
 class Mark:
-    """One row of a chart: its key as text and, for a line, as a number; its value and the ends of its interval."""
+    """One row of a chart: its key, also as text and as a number for a line; its value and the ends of its interval."""
 
+    key: Any
     name: str
     at: float
     value: float
@@ -50,7 +51,7 @@ class Mark:
 
 @dataclass(frozen=True)
 class Chart:
-    """An SVG picture that a notebook shows."""
+    """An SVG chart; notebooks display it."""
 
     svg: str
 
@@ -86,17 +87,17 @@ def pick(answer: Answer, x: str | None, y: str | None) -> tuple[int | None, int]
 
 
 def marks_of(answer: Answer, key: int | None, value: int) -> list[Mark]:
-    """The rows that can be drawn: those with a finite number."""
+    """The rows that can be drawn: those with a finite number that is not called unknown."""
     result = []
-    for place, (row, ends) in enumerate(zip(answer.rows, answer.intervals(), strict=True)):
+    for place, (row, ends, unknown) in enumerate(zip(answer.rows, answer.intervals(), answer.untold(), strict=True)):
         interval = ends[value]
-        if row[value] is None or not math.isfinite(float(row[value])):
+        if row[value] is None or unknown[value] or not math.isfinite(float(row[value])):
             continue
         low, high = (float(row[value]),) * 2 if interval is None else (float(interval[0]), float(interval[1]))
         name = "" if key is None else plain(row[key])
         at = float(place) if key is None else _number(row[key], place)
         text = " ".join(part for part in around(row[value], interval) if part)
-        result.append(Mark(name, at, float(row[value]), low, high, text))
+        result.append(Mark(None if key is None else row[key], name, at, float(row[value]), low, high, text))
     return result
 
 
@@ -125,6 +126,9 @@ def draw(answer: Answer, x: str | None = None, y: str | None = None) -> Chart:
     if not marks:
         raise InputError("this answer has no row to draw")
     head = title if key is None else f"{title} by {answer.columns[key]}"
+    left_out = sum(unknown[value] for unknown in answer.untold())
+    if left_out:
+        head = f"{head} ({many(left_out, 'unknown number')} not drawn)"
     if is_line(answer, key):
         known = sorted((mark for mark in marks if math.isfinite(mark.at)), key=lambda mark: mark.at)
         if known:
@@ -139,8 +143,7 @@ def draw_on(axes: Any, answer: Answer, x: str | None, y: str | None) -> Any:
     values = [mark.value for mark in marks]
     errors = [[mark.value - mark.low for mark in marks], [mark.high - mark.value for mark in marks]]
     if is_line(answer, key):
-        where = [row[key or 0] for row in answer.rows if row[value] is not None and math.isfinite(float(row[value]))]
-        axes.errorbar(where, values, yerr=errors)
+        axes.errorbar([mark.key for mark in marks], values, yerr=errors)
     else:
         axes.bar([mark.name for mark in marks], values, yerr=errors, capsize=4)
     if key is not None:

@@ -11,22 +11,21 @@ from dataclasses import dataclass, replace
 from datetime import date
 from fractions import Fraction
 
+from sfumato.algebra.aggregates import order
+from sfumato.algebra.tree import DATE, TIMESTAMP, Aggregate, Node
+from sfumato.algebra.tree import columns_of as columns_in
 from sfumato.gateway.answer import mechanism_of
 from sfumato.gateway.interval_sources import laws
-from sfumato.mechanisms import Gaussian, Geometric
-from sfumato.mechanisms.order import MostFrequent, OrderStatistic
-from sfumato.sql.aggregates import order
+from sfumato.mechanisms import Gaussian, Geometric, MostFrequent, OrderStatistic
 from sfumato.sql.release.plan import Plan
-from sfumato.sql.release.releases import GEOMETRIC
-from sfumato.sql.tree import DATE, TIMESTAMP, Aggregate, Node
-from sfumato.sql.tree import columns_of as columns_in
+from sfumato.sql.release.release_plan import GEOMETRIC
 from sfumato.types import show
 
 Noise = Geometric | Gaussian
 Choice = OrderStatistic | MostFrequent
 
 EXACT = "this column has no noise: it is a key, or only public tables are read"
-RUNNING = "prefix sums share their noise, so none of them has a distribution of its own"
+RUNNING = "prefix sums share their noise, so none of them has a separate distribution"
 GAUSSIAN_TELLS = "Gaussian noise has no epsilon: rare outputs reveal more, with a probability that delta bounds"
 KEYS_TELL = "partition selection also costs delta, so epsilon alone does not bound what a number reveals"
 
@@ -97,7 +96,7 @@ def numbers_of(plan: Plan, node: Node, noisy: bool) -> ColumnNumbers:
         return NOTHING
     atoms = [(one[0], one[2].bundle) for one in named]
     if not named:
-        atoms = [(i, bundle) for i, part in enumerate(plan.cuts) for bundle in range(len(part.parts[0].bundles))]
+        atoms = _bundles(plan)
     used = list(dict.fromkeys(atom for atom in atoms if atom[1] >= 0))
     if any(plan.cuts[i].parts[0].bundles[bundle].running is not None for i, bundle in used):
         return ColumnNumbers(why=RUNNING)
@@ -105,15 +104,29 @@ def numbers_of(plan: Plan, node: Node, noisy: bool) -> ColumnNumbers:
     numbers = tuple(replace(one, words=f"{one.words} ({n} such numbers)") if n > 1 else one for one, n in found.items())
     if any(isinstance(one.law, Gaussian) for one in found):
         return ColumnNumbers(numbers, why=GAUSSIAN_TELLS)
-    if any(part.chosen for cut in plan.cuts for part in cut.parts):
-        return ColumnNumbers(numbers, why=KEYS_TELL)
-    if len(plan.cuts) > 1:
-        pure = plan.noise == GEOMETRIC
-        return ColumnNumbers(numbers, plan.epsilon if pure else None, None if pure else GAUSSIAN_TELLS)
     epsilon = sum(((_epsilon(one.law) + one.on_ends) * n for one, n in found.items()), Fraction(0)) * len(
         plan.cuts[0].parts
     )
+    if any(part.chosen for cut in plan.cuts for part in cut.parts):
+        return ColumnNumbers(numbers, why=_keys_tell(plan, epsilon, alone=len(used) == len(_bundles(plan))))
+    if len(plan.cuts) > 1:
+        pure = plan.noise == GEOMETRIC
+        return ColumnNumbers(numbers, plan.epsilon if pure else None, None if pure else GAUSSIAN_TELLS)
     return ColumnNumbers(numbers, min(epsilon, plan.epsilon) if plan.noise == GEOMETRIC else epsilon, None)
+
+
+def _bundles(plan: Plan) -> list[tuple[int, int]]:
+    """All that is released: the number of a cut, and of a bundle in it."""
+    return [(i, bundle) for i, part in enumerate(plan.cuts) for bundle in range(len(part.parts[0].bundles))]
+
+
+def _keys_tell(plan: Plan, epsilon: Fraction, *, alone: bool) -> str:
+    """Why no epsilon is claimed where keys are chosen; and what the rest of the query's epsilon pays for."""
+    if len(plan.cuts) > 1 or not 0 < epsilon < plan.epsilon:
+        return KEYS_TELL
+    others = "" if alone else " and for the other columns"
+    rest = f"the other {show(plan.epsilon - epsilon)} pays for partition selection{others}"
+    return f"the query costs epsilon {show(plan.epsilon)}: {show(epsilon)} is for this column, {rest}; {KEYS_TELL}"
 
 
 def _epsilon(law: Noise | Choice) -> Fraction:

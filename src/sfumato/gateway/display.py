@@ -6,7 +6,7 @@ what is left and notes follow. Nothing of the plan or of the data is shown beyon
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from fractions import Fraction
 from html import escape
 from typing import TYPE_CHECKING, Any
@@ -15,21 +15,23 @@ from sfumato.errors import SfumatoError
 from sfumato.gateway.amounts import Spent
 from sfumato.gateway.charts import draw
 from sfumato.gateway.rounding import (
-    WHY_UNKNOWN,
-    Interval,
+    DELTA,
+    NO_ROWS,
     amount,
     around,
+    budget_title,
     by_rho,
-    charge,
     cost_line,
+    fewer_lines,
     in_currency,
-    is_free,
     many,
-    more_like_this,
     note_lines,
     plain,
+    preview_cost_line,
     width,
 )
+from sfumato.gateway.shown_intervals import NumberWorth
+from sfumato.gateway.worth_notes import all_notes
 from sfumato.policy import ROW, Policy, Table, UnitJoin
 from sfumato.types import show
 
@@ -44,6 +46,7 @@ _NUMBERS = ("bigint", "numeric")
 _STYLE = (
     "<style>.sfumato{font:13px system-ui,sans-serif}.sfumato table{border-collapse:collapse;margin:4px 0}"
     ".sfumato th,.sfumato td{padding:2px 10px 2px 0;text-align:left;white-space:nowrap}"
+    ".sfumato td:last-child{white-space:normal}"
     ".sfumato .n{text-align:right;font-variant-numeric:tabular-nums}.sfumato small,.sfumato p{opacity:.75}"
     ".sfumato p{margin:3px 0}.sfumato .sfumato-budget{display:inline-block;width:160px;height:9px;background:#8884;"
     "vertical-align:middle}.sfumato .sfumato-budget i{display:block;height:9px;background:#b8860b}</style>"
@@ -54,47 +57,49 @@ _STYLE = (
 # answers
 def answer_text(answer: Answer) -> str:
     """The first rows, what they cost and what is left."""
+    worth = answer.worth(first=_LINES)
     cells = [list(answer.columns)]
     cells += [
-        [" ".join(filter(None, around(value, end, unknown=no))) for value, end, no in row]
-        for row in _first(answer, _LINES)
+        [" ".join(filter(None, around(value, one.interval, unknown=one.unknown))) for value, one in row]
+        for row in _beside(answer, worth)
     ]
     lines = _aligned(cells, answer.types)
     if len(answer.rows) > _LINES:
         lines.append(f"… {many(len(answer.rows) - _LINES, 'more row')}")
-    unknown = any(nothing for row in answer.untold(first=_LINES) for nothing in row)
-    return "\n".join([*(lines if answer.columns else []), *_about(answer), *([WHY_UNKNOWN] if unknown else [])])
+    return "\n".join([*(lines if answer.columns else []), *_about(answer, worth)])
 
 
 def answer_html(answer: Answer) -> str:
     """A table, a chart, cost, what is left and notes."""
-    head = "".join(f"<th{_kind(kind)}>{escape(n)}</th>" for n, kind in zip(answer.columns, answer.types, strict=True))
+    worth = answer.worth(first=_HTML_ROWS)
+    columns = list(zip(answer.columns, answer.types, answer.noisy, strict=True))
+    head = "".join(f"<th{_kind(kind)}>{escape(name)}</th>{'<th></th>' * noisy}" for name, kind, noisy in columns)
     body = []
-    for row in _first(answer, _HTML_ROWS):
+    for row in _beside(answer, worth):
         cells = []
-        for (value, interval, unknown), kind in zip(row, answer.types, strict=True):
-            number, beside = around(value, interval, unknown=unknown)
-            quiet = f" <small>{escape(beside)}</small>" if beside else ""
-            cells.append(f'<td{_kind(kind)} title="{escape(plain(value))}">{escape(number)}{quiet}</td>')
+        for (value, one), (_, kind, noisy) in zip(row, columns, strict=True):
+            number, beside = around(value, one.interval, unknown=one.unknown)
+            digits = number if one.unknown else plain(value)
+            cells.append(f'<td{_kind(kind)} title="{escape(digits)}">{escape(number)}</td>')
+            if noisy:  # a cell of its own, so that the digits of a column are below each other
+                cells.append(f"<td><small>{escape(beside)}</small></td>")
         body.append(f"<tr>{''.join(cells)}</tr>")
     more = len(answer.rows) - _HTML_ROWS
     lines = [f"… {many(more, 'more row')}"] if more > 0 else []
-    unsaid = any(nothing for row in answer.untold(first=_HTML_ROWS) for nothing in row)
-    lines += [WHY_UNKNOWN] if unsaid else []
     lines += [f"± and ranges: {show(answer.confidence * 100)} % confidence"] if any(answer.noisy) else []
     table = f"<table><thead><tr>{head}</tr></thead><tbody>{''.join(body)}</tbody></table>"
-    return _page(table + _picture(answer), [*lines, *_about(answer)])
+    return _page(table + _picture(answer), [*lines, *_about(answer, worth)])
 
 
-def _first(answer: Answer, most: int) -> Iterator[list[tuple[Any, Interval, bool]]]:
-    """Of the first rows each value, its interval, and whether it says nothing at all."""
-    rows = zip(answer.rows[:most], answer.intervals(first=most), answer.untold(first=most), strict=True)
-    return (list(zip(*parts, strict=True)) for parts in rows)
+def _beside(answer: Answer, worth: list[list[NumberWorth]]) -> list[list[tuple[Any, NumberWorth]]]:
+    """Of the first rows each value, and what it is worth."""
+    return [list(zip(*parts, strict=True)) for parts in zip(answer.rows[: len(worth)], worth, strict=True)]
 
 
-def _about(answer: Answer) -> list[str]:
+def _about(answer: Answer, worth: list[list[NumberWorth]]) -> list[str]:
     line = cost_line(answer.cost, answer.remaining, stored=answer.receipt is not None)
-    return [line, *note_lines(answer.notes)]
+    notes = note_lines(all_notes(answer, worth))
+    return [*([] if answer.rows or not answer.columns else [NO_ROWS]), line, *notes]
 
 
 def _picture(answer: Answer) -> str:
@@ -134,29 +139,23 @@ def _columns(preview: Preview) -> list[list[str]]:
 
 def _price(preview: Preview) -> list[str]:
     lines = []
-    cost, before, after = preview.cost, preview.before, preview.after
-    if cost is not None and before is not None and after is not None:
-        said = "free" if is_free(cost) else charge(cost, before)
-        in_rho = cost.epsilon is None or by_rho(before)
-        now, then = (in_currency(left, in_rho=in_rho) for left in (before, after))
-        left = f"{now} left{more_like_this(before, cost)}"
-        lines.append(f"would cost: {said}; {left}" + ("" if preview.refused or is_free(cost) else f", {then} after"))
+    if (line := preview_cost_line(preview)) is not None:
+        lines.append(line)
     if preview.refused is not None:
         lines += [f"refused: {part}" if i == 0 else part for i, part in enumerate(str(preview.refused).split("\n"))]
-    return [*lines, *note_lines(preview.notes)]
+    return [*lines, *fewer_lines(preview), *note_lines(preview.notes)]
 
 
 # budgets
 def budget_text(budget: AnalystBudget) -> str:
     """What is left of what."""
-    whose = "everybody together" if budget.analyst is None else budget.analyst
     left, total = Spent.of(budget.remaining), Spent.of(budget.total)
     in_rho = by_rho(left)
     delta = ""
     if budget.total.delta:
         delta = f"; delta {amount(budget.remaining.delta)} of {amount(budget.total.delta)} left for undeclared groups"
     words = f"{in_currency(left, in_rho=in_rho)} of {in_currency(total, in_rho=in_rho).split(' ', 1)[1]} left{delta}"
-    return f"Budget of {whose}: {words}"
+    return f"{budget_title(budget.analyst)}: {words}"
 
 
 def budget_html(budget: AnalystBudget) -> str:
@@ -164,9 +163,8 @@ def budget_html(budget: AnalystBudget) -> str:
     rows = []
     for name, loss in (("total", budget.total), ("spent", budget.spent), ("left", budget.remaining)):
         rows.append([name, *("–" if x is None else amount(x) for x in (loss.epsilon, loss.rho, loss.delta))])
-    whose = "everybody together" if budget.analyst is None else budget.analyst
-    table = _html_table(("", "epsilon", "rho", "delta"), rows, numbers=(1, 2, 3))
-    return _page(f"<p><b>Budget of {escape(whose)}</b></p>{_bar(budget)}{table}", [])
+    table = _html_table(("", "epsilon", "rho", DELTA), rows, numbers=(1, 2, 3))
+    return _page(f"<p><b>{escape(budget_title(budget.analyst))}</b></p>{_bar(budget)}{table}", [])
 
 
 def _bar(budget: AnalystBudget) -> str:
@@ -205,7 +203,7 @@ def unit_words(table: Table) -> str:
     if table.unit == ROW:
         return "each row"
     if isinstance(table.unit, UnitJoin):
-        return f"{table.unit.column} → {table.unit.table}.{table.unit.key}"
+        return f"{', '.join(column for column, _ in table.unit.pairs)} → {table.unit.place}"
     return table.unit or "none: public"
 
 

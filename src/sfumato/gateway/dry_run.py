@@ -10,17 +10,17 @@ from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
+from sfumato.algebra.finished_tables import FinishedTable
+from sfumato.algebra.post_processing import PostProcessing
 from sfumato.engines import Engine
 from sfumato.errors import EngineError, QueryError
 from sfumato.gateway.answer import FREE, build
 from sfumato.gateway.answer_codec import first_groups, nothing
 from sfumato.gateway.run_and_sample import dry_run
-from sfumato.sql.finished_tables import FinishedTable
-from sfumato.sql.query_binding import Question
 from sfumato.sql.release.plan import Plan
 
 
-class Rehearsal:
+class DryRun:
     """Dry runs over one engine."""
 
     def __init__(self, engine: Engine) -> None:
@@ -46,9 +46,9 @@ class Rehearsal:
         of: dict[str, Any] = {"cost": FREE, "remaining": FREE, "receipt": None, "confidence": Fraction(1, 2)}
         build(_few(asked), nothing(asked, rows=1), finish=self._rehearse, **of)
 
-    def _rehearse(self, question: Question, released: tuple[FinishedTable, ...]) -> list[tuple[Any, ...]]:
+    def _rehearse(self, last: PostProcessing, released: tuple[FinishedTable, ...]) -> list[tuple[Any, ...]]:
         try:
-            return self._engine.rehearse(question, released)
+            return self._engine.rehearse(last, released)
         except EngineError:
             raise QueryError(
                 "the post-processing of the released numbers cannot be computed", sqlstate="22000"

@@ -7,15 +7,17 @@ width depends on the answer.
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from fractions import Fraction
 
+from sfumato.algebra.aggregates.parts import PART, WHOLE
+from sfumato.algebra.noise_widths import NoiseTerm, width_of
 from sfumato.errors import QueryError
 from sfumato.gateway.interval_sources import longest_total
 from sfumato.mechanisms import ThresholdedCounts
 from sfumato.policy import Privacy
-from sfumato.sql.noise_widths import NoiseTerm, width_of
 from sfumato.sql.release.plan import Plan
-from sfumato.sql.release.releases import GAUSSIAN, ReleasedBundle
+from sfumato.sql.release.release_plan import GAUSSIAN, ReleasedBundle
 
 
 def epsilon_within(
@@ -29,7 +31,7 @@ def epsilon_within(
     bundles = [released for part in one.cuts for kept in part.parts for released in kept.bundles]
     for part in one.cuts:
         for _, aggregate, source in part.sources:
-            if source.bundle >= 0 and not source.formula.plain:
+            if source.bundle >= 0 and not (source.formula.plain or source.formula in (PART, WHOLE)):
                 raise QueryError(
                     f"within is not available for {aggregate.name.upper()}: its error depends on the number of rows",
                     position=aggregate.position,
@@ -73,9 +75,14 @@ def _narrow(bundles: list[ReleasedBundle], epsilon: Fraction, width: Fraction, c
     for released in bundles:
         gaussian = released.noise == GAUSSIAN
         scale = released.scale / (epsilon**2 if gaussian else epsilon)
-        if width_of(((Fraction(1), NoiseTerm(scale, released.unit, gaussian)),), confidence) > width:
+        if width_of(((Fraction(1), NoiseTerm(scale, released.unit, gaussian, _draws(released))),), confidence) > width:
             return False
     return True
+
+
+def _draws(released: ReleasedBundle) -> int:
+    """How many draws the widest number of a bundle adds up: a whole is its part and the rest."""
+    return max(1, len(released.bundle.parts))
 
 
 def _narrow_totals(planned: Plan, width: Fraction, confidence: Fraction) -> bool:
@@ -83,7 +90,7 @@ def _narrow_totals(planned: Plan, width: Fraction, confidence: Fraction) -> bool
     terms = []
     for part in planned.cuts:
         bundles = [released for kept in part.parts for released in kept.bundles]
-        terms += [NoiseTerm(r.scale, r.unit, r.noise == GAUSSIAN) for r in bundles if r.running is None]
+        terms += [NoiseTerm(r.scale, r.unit, r.noise == GAUSSIAN, _draws(r)) for r in bundles if r.running is None]
         of = {name: source.bundle for name, _, source in part.sources}
         known = [(of[column], reading) for _, column, reading in part.totals if of[column] >= 0]
         if known and (part.parts[0].chosen or not part.parts[0].groups):
@@ -91,5 +98,7 @@ def _narrow_totals(planned: Plan, width: Fraction, confidence: Fraction) -> bool
                 "within is not available for totals over keys that are not declared",
                 hint="Use epsilon instead.",
             )
-        terms += [longest_total(part, bundle, reading) for bundle, reading in known]
+        for bundle, reading in known:
+            total = longest_total(part, bundle, reading)
+            terms.append(replace(total, draws=total.draws * _draws(part.parts[0].bundles[bundle])))
     return all(width_of(((Fraction(1), term),), confidence) <= width for term in terms)

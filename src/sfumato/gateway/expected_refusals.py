@@ -8,8 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from fractions import Fraction
 
-from sfumato.accounting import Pure, price
-from sfumato.accounting.events import Together
+from sfumato.accounting import Pure, Together, price
 from sfumato.errors import BudgetError, LedgerError, SfumatoError
 from sfumato.gateway.answer import Spent
 from sfumato.gateway.bounds import AutoBounds
@@ -21,7 +20,7 @@ from sfumato.types import Loss
 
 
 @dataclass(frozen=True)
-class Foresight:
+class ExpectedRefusals:
     """Looks ahead, and changes nothing."""
 
     policy: Policy

@@ -6,7 +6,7 @@ An argument that does not fit the frame is named in the error.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from datetime import date, datetime
 from fractions import Fraction
@@ -30,6 +30,8 @@ class Declared:
     values: Mapping[str, Iterable[Any]]
     wanted: Iterable[str] | None
     hide: Iterable[str]
+    objects: Collection[str] = ()
+    """Columns of Python objects, whose type does not say whether they hold texts or numbers."""
 
     def columns(self) -> dict[str, dict[str, Any]]:
         """What is declared of each column that can be used."""
@@ -39,9 +41,9 @@ class Declared:
         declared = self._check_declared(hidden)
         usable = {name for name, kind in self.types.items() if kind is not None and not name.startswith("#")}
         chosen = (usable if named is None else named) | declared | ({self.unit} - {"row"})
-        bounds, values = self.bounds, self.values
+        bounds, values, objects = self.bounds, self.values, self.objects
         return {
-            name: _column(name, self.types[name], self.unit, bounds.get(name), values.get(name))
+            name: _column(name, self.types[name], self.unit, bounds.get(name), values.get(name), open_=name in objects)
             for name in self.types
             if name in chosen - hidden
         }
@@ -85,8 +87,9 @@ class Declared:
 
 
 def _column(
-    name: str, kind: str | None, unit: str, ends: tuple[Any, ...] | None, listed: Iterable[Any] | None
+    name: str, kind: str | None, unit: str, ends: tuple[Any, ...] | None, listed: Iterable[Any] | None, *, open_: bool
 ) -> dict[str, Any]:
+    """What is declared of one column; `open_`: its type does not say whether it holds texts or numbers."""
     if kind is None:
         hint = f'Leave it out with hide=["{name}"], or store it in a plain type.'
         raise InputError(f'column "{name}" has a type that no query can read', hint=hint)
@@ -96,7 +99,7 @@ def _column(
     if listed is not None:
         return {"values": _listed(name, kind, listed)}
     if ends is not None:
-        return _bounded(name, kind, ends)
+        return _bounded(name, kind, ends, open_=open_)
     return {"type": "text", "max_length": _LONGEST} if kind == "text" else {"type": kind}
 
 
@@ -111,7 +114,7 @@ def _listed(name: str, kind: str, listed: Iterable[Any]) -> list[Any]:
     return values
 
 
-def _bounded(name: str, kind: str, ends: tuple[Any, ...]) -> dict[str, Any]:
+def _bounded(name: str, kind: str, ends: tuple[Any, ...], *, open_: bool) -> dict[str, Any]:
     """(low, high), or with a grid."""
     label = f'bounds["{name}"]'
     if not isinstance(ends, tuple | list) or len(ends) not in (2, 3):
@@ -121,6 +124,9 @@ def _bounded(name: str, kind: str, ends: tuple[Any, ...]) -> dict[str, Any]:
     if kind == "boolean":
         raise InputError(f"{label}: the column is boolean and needs no bounds")
     times = [isinstance(end, date) for end in (low, high)]
+    if kind == "text" and not open_ and not all(times):
+        hint = f'Pass values={{"{name}": […]}}, or convert the column to numbers before.'
+        raise InputError(f"{label}: the column is text, which has no bounds", hint=hint)
     if all(times) and grid is None:
         return _between_times(label, kind, low, high)
     if any(times) or kind in ("date", "timestamp"):

@@ -1,7 +1,8 @@
 """An answer as a frame of pandas, Polars or Arrow: whole numbers as 64-bit integers, other numbers as doubles.
 
 Comes in: an Answer. Goes out: frames whose columns plot and add up without a cast. With `intervals`, each noisy column
-NAME is followed by NAME_low and NAME_high. `exact` keeps every digit: numbers that are not whole are decimals.
+NAME is followed by NAME_low and NAME_high. `exact` keeps every digit: numbers that are not whole are decimals. A number
+that carries no information is null, as it is at every interface; its ends stand beside it.
 """
 
 from __future__ import annotations
@@ -24,16 +25,17 @@ Series = tuple[str, str, list[Any]]
 
 def series_of(answer: Answer, *, intervals: bool) -> list[Series]:
     """The columns of an answer, under names that are all different."""
-    values = [list(column) for column in zip(*answer.rows, strict=True)] or [[] for _ in answer.columns]
+    worth = answer.worth() if intervals else answer.worth_of_doubtful()
+    values = [list(column) for column in zip(*answer.known_rows(worth), strict=True)] or [[] for _ in answer.columns]
     names = unique(answer.columns)
     taken, result = set(names), list[Series]()
-    ends = answer.intervals() if intervals else []
+    ends = [[(None, None) if one.interval is None else one.interval for one in row] for row in worth]
     for i, (name, kind, noisy) in enumerate(zip(names, answer.types, answer.noisy, strict=True)):
         result.append((name, kind, values[i]))
         if intervals and noisy:
             for side, word in enumerate(("low", "high")):
                 free = _free(f"{name}_{word}", taken)
-                result.append((free, kind, [None if (pair := row[i]) is None else pair[side] for row in ends]))
+                result.append((free, kind, [row[i][side] for row in ends]))
     return result
 
 

@@ -8,47 +8,58 @@ from dataclasses import replace
 from fractions import Fraction
 from functools import partial
 from types import TracebackType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
-from sfumato.accounting import Pure, Refinement, price
+from sfumato.accounting import Event, Pure, Refinement, Together, price
 from sfumato.engines import Engine
 from sfumato.engines.base import failure
 from sfumato.errors import EngineError, LedgerError, SfumatoError
 from sfumato.gateway import display
 from sfumato.gateway.answer import FREE, Answer, Spent, build
 from sfumato.gateway.answer_codec import nothing, read, rows_of, write
+from sfumato.gateway.auto_rows import (
+    NO_DIFFERENCE,
+    check_options,
+    chosen_rows,
+    divided,
+    matters,
+    not_yet,
+    words,
+)
 from sfumato.gateway.bounds import AutoBounds, FoundBound
 from sfumato.gateway.budgets import AnalystBudget
-from sfumato.gateway.expected_refusals import Foresight
-from sfumato.gateway.handover import Line, handed_on
-from sfumato.gateway.per_query_lock import Turns
+from sfumato.gateway.expected_refusals import ExpectedRefusals
+from sfumato.gateway.handover import Handover, handed_on
+from sfumato.gateway.per_query_lock import QueryLocks
 from sfumato.gateway.planner import Planner
 from sfumato.gateway.preview import (
-    Less,
+    FewerRows,
     Preview,
     after,
     columns_of,
     less,
     notes_of,
 )
-from sfumato.gateway.query import AUTO, OWNER, Query, QueryTime
-from sfumato.gateway.recent_answers import Memory, RememberedAnswer
-from sfumato.gateway.rederive import Rederived, rederive
+from sfumato.gateway.query import AUTO, OWNER, Query, QueryTime, Rows
+from sfumato.gateway.recent_answers import RecentAnswers, RememberedAnswer
+from sfumato.gateway.rederive import PlannerOf, Rederived, rederive
 from sfumato.gateway.released_tables import Draws
 from sfumato.gateway.run_and_sample import BetweenStages, draw, is_refinable, refine
 from sfumato.gateway.timing import grid_of
 from sfumato.gateway.which_noise import about_the_other, chosen
 from sfumato.interrupts import FINISHING, Slots, Stopped, check_wanted, detached, who
-from sfumato.ledger import Ledger, Overtaken, Receipt, Stored
+from sfumato.ledger import Entry, Ledger, Overtaken, Receipt, Stored
 from sfumato.policy import LIVE, Policy, Unknown
+from sfumato.sql.release.claims import Reason
 from sfumato.sql.release.plan import Plan
+from sfumato.sql.unit_sizes import estimable
 
 if TYPE_CHECKING:
     from sfumato.gateway.programs import Outcome
 
 _RUNS = 2
 """Runs over private rows at the same time, of each analyst: one who waits here has paid, and waits for their own
-queries."""
+queries; unless another analyst waits for the same answer, and has a run left."""
 
 
 class Gateway:
@@ -57,12 +68,12 @@ class Gateway:
     def __init__(self, policy: Policy, ledger: Ledger, engine: Engine, rows: str) -> None:
         """`rows` names the engine's rows, private and public: no other rows have this name."""
         self.policy, self._ledger, self._engine, self._rows = policy, ledger, engine, rows
-        self.line, self._grid = Line(), grid_of(policy.privacy.timing)
+        self.line, self._grid = Handover(), grid_of(policy.privacy.timing)
         self._clock = ledger.clock  # one clock for versions, queries and the chain
         self._bounds = AutoBounds(policy, ledger, engine, self._grid)
-        self._foresight = Foresight(policy, ledger, self._bounds, rows)
+        self._foresight = ExpectedRefusals(policy, ledger, self._bounds, rows)
         self._planner = Planner(policy, engine, ledger, self._bounds, self._version)
-        self._memory, self._turns = Memory(), Turns()
+        self._memory, self._turns = RecentAnswers(), QueryLocks()
         self._running = Slots(2**30, _RUNS)
 
     def __repr__(self) -> str:
@@ -97,7 +108,7 @@ class Gateway:
         epsilon: Any = None,
         *,
         analyst: str = OWNER,
-        rows_per_unit: int | None = None,
+        rows_per_unit: int | Literal["auto"] | None = None,
         noise: str | None = None,
         within: Any = None,
         confidence: Any = Fraction(95, 100),
@@ -112,7 +123,7 @@ class Gateway:
         epsilon: Any = None,
         *,
         analyst: str = OWNER,
-        rows_per_unit: int | None = None,
+        rows_per_unit: int | Literal["auto"] | None = None,
         noise: str | None = None,
         within: Any = None,
         confidence: Any = Fraction(95, 100),
@@ -124,16 +135,62 @@ class Gateway:
     @handed_on
     def answer(self, query: Query, analyst: str = OWNER, key: str | None = None) -> Answer:
         """Plan, look for a stored answer; else charge, run, sample and store it. One query has one payer at a time."""
-        arrived, at, query = self._grid.now(), self._moment(), query.checked()
+        arrived, at, query = self._grid.now(), self._moment(), Query.given(query).checked()
         with self._ledger.asking():
             query = self._with_noise(query, at)
+            query, estimate, notes = self._with_rows(query, analyst, at, arrived)
             plan, bought = self._planned(query, analyst, at)
-            answer = self._free(query, plan, analyst, key, at)
-            if answer is None:
-                with self._turns.of(plan.digest):
-                    answer = self._charged(query, plan, analyst, key, at, arrived=arrived)
-            notes = [(None, one.words) for one in bought]
-            return replace(answer, notes=[*answer.notes, *notes]) if notes else answer
+            answer = self._paid(query, plan, analyst, key, at, arrived=arrived)
+            notes = [*notes, *((None, one.words) for one in bought)]
+            cost = answer.cost if estimate is None else answer.cost.plus(estimate.cost)
+            return replace(answer, cost=cost, notes=[*answer.notes, *notes]) if notes else answer
+
+    def _paid(
+        self, query: Query, plan: Plan, analyst: str, key: str | None, at: QueryTime, *, arrived: float
+    ) -> Answer:
+        """The stored answer, or one that is charged."""
+        answer = self._free(query, plan, analyst, key, at)
+        if answer is None:
+            with self._turns.of(plan.digest):
+                answer = self._charged(query, plan, analyst, key, at, arrived=arrived)
+        return answer
+
+    def _with_rows(
+        self, query: Query, analyst: str, at: QueryTime, arrived: float
+    ) -> tuple[Query, Answer | None, list[tuple[str | None, str]]]:
+        """The query with the rows that "auto" stands for, the estimate that they come from, and notes about both.
+
+        Guarantee: all that is paid is refused or admitted before the estimate is charged.
+        Proof: the price of the query does not depend on the rows that count, so that it is known before. Of a stored
+            estimate nothing is charged here, and the query with its rows may be stored as well.
+        Reference: semantics 2.3 and 5.2; `auto_rows.divided`.
+        Checked by: laws::an_estimate_of_rows_is_charged_with_its_query
+        """
+        if query.rows_per_unit != AUTO:
+            return query, None, []
+        check_options(query)
+        plan, bought = self._planned(query._replace(rows_per_unit=None), analyst, at)
+        notes: list[tuple[str | None, str]] = [(None, one.words) for one in bought]
+        if not self._is_estimated(query, plan):
+            return query._replace(rows_per_unit=None), None, [*notes, (None, NO_DIFFERENCE)]
+        sizes, rest = divided(query, plan)
+        estimating, later = self._planner.plan(sizes, at), self._planner.plan(rest, at)
+        people = self._stored(sizes, estimating, analyst, at)
+        if people is None:
+            both = price(Together(tuple(one.event for one in (estimating, later) if one.event is not None)))
+            before, version = self._left(analyst, plan), self._version()
+            refused = self._foresight.refused(analyst, plan, both, before, version)
+            if refused is not None:
+                raise refused
+            people = self._paid(sizes, estimating, analyst, None, at, arrived=arrived)
+        rows = chosen_rows(later, people, self.policy.privacy.adjacency)
+        return rest._replace(rows_per_unit=rows), people, [*notes, (None, words(rows, people))]
+
+    def _is_estimated(self, query: Query, plan: Plan) -> bool:
+        """Whether a lower number of rows can be estimated for a query, and would mean less noise."""
+        if plan.event is None or estimable(plan.question) is None:
+            return False
+        return matters(plan, self._planner.planned(plan.question, plan.epsilon, 1, query.noise))
 
     def _planned(self, query: Query, analyst: str, at: QueryTime) -> tuple[Plan, tuple[FoundBound, ...]]:
         """The plan of a query, and the bounds that were bought for it."""
@@ -158,7 +215,8 @@ class Gateway:
         return query._replace(noise=noise)
 
     def _planned_with(self, query: Query, at: QueryTime, noise: str) -> Plan:
-        return self._planner.plan(query._replace(noise=noise), at)
+        rows = None if query.rows_per_unit == AUTO else query.rows_per_unit
+        return self._planner.plan(query._replace(noise=noise, rows_per_unit=rows), at)
 
     def _check_paid(self, query: Query, plan: Plan, analyst: str) -> None:
         """Refuse what the budget does not allow before a bound is bought for it."""
@@ -199,7 +257,7 @@ class Gateway:
         """What `answer` would return without work and without spending, if it is remembered: for callers that cannot
         wait.
         """
-        if self._is_live:  # whether rows have changed is asked of the engine
+        if self._is_live or query.rows_per_unit == AUTO:  # whether rows have changed, and the bound, are asked for
             return None
         now = self._clock()
         version, mark = self.policy.version_at(now), self._ledger.mark()
@@ -286,7 +344,8 @@ class Gateway:
         """Return the cost and expected error of a query. Free; a refusal is returned, not raised."""
         try:
             at = self._moment()
-            query = self._with_noise(query.checked(), at)
+            query = self._with_noise(Query.given(query).checked(), at)
+            query, estimating, about_rows = self._foreseen_rows(query, analyst, at)
             plan = self._planner.plan(query, at)
             why = self._planner.reasons(plan)
             self._planner.dry_run(plan)
@@ -300,20 +359,45 @@ class Gateway:
         if plan.missing:
             priced = query.within is None
             return self._foresight.not_known(plan, analyst, before, version, priced=priced, confidence=sure)
-        if plan.event is None or self._ledger.stored(plan.digest, version, plan.epsilon) is not None:
-            return Preview(None, FREE, before, before, columns_of(plan), plan.notes, sure, fewer, why=why)
+        stored = plan.event is not None and self._ledger.stored(plan.digest, version, plan.epsilon) is not None
+        if plan.event is None or stored:
+            notes = plan.notes + about_rows
+            return Preview(None, FREE, before, before, columns_of(plan), notes, sure, fewer, why=why, stored=stored)
         improved = self._improved(plan)
-        cost = price(plan.event if improved is None else Refinement(improved.epsilon, plan.epsilon))
+        own = plan.event if improved is None else Refinement(improved.epsilon, plan.epsilon)
+        cost = price(own if estimating is None else Together((estimating, own)))
         refused = self._foresight.refused(analyst, plan, cost, before, version)
         counted = self._ledger.budget(None).spent.epsilon is not None
         notes = notes_of(plan, self.policy.privacy.composition, counted)
         planned = partial(self._planned_with, query, at)
         other = about_the_other(plan, planned, composition=self.policy.privacy.composition, epsilon_open=counted)
         notes += ((None, other),) if other is not None else ()
+        notes += about_rows
         left = after(before, cost)
         return Preview(refused, Spent.of(cost), before, left, columns_of(plan), notes, sure, fewer, why=why)
 
-    def _fewer(self, asked: Plan, found: tuple[FoundBound, ...], confidence: Fraction) -> tuple[Less, ...]:
+    def _foreseen_rows(
+        self, query: Query, analyst: str, at: QueryTime
+    ) -> tuple[Query, Event | None, tuple[tuple[None, str], ...]]:
+        """The query as it is previewed: with the rows of a stored estimate, or without a lower bound; what estimating
+        would cost first, and a note.
+        """
+        if query.rows_per_unit != AUTO:
+            return query, None, ()
+        check_options(query)
+        whole = query._replace(rows_per_unit=None)
+        plan = self._planner.plan(whole, at)
+        if plan.missing or not self._is_estimated(query, plan):
+            return whole, None, () if plan.missing else ((None, NO_DIFFERENCE),)
+        sizes, rest = divided(query, plan)
+        estimating, later = self._planner.plan(sizes, at), self._planner.plan(rest, at)
+        people = self._stored(sizes, estimating, analyst, at)
+        if people is None:
+            return rest, estimating.event, ((None, not_yet(plan)),)
+        rows = chosen_rows(later, people, self.policy.privacy.adjacency)
+        return rest._replace(rows_per_unit=rows), None, ((None, words(rows, people)),)
+
+    def _fewer(self, asked: Plan, found: tuple[FoundBound, ...], confidence: Fraction) -> tuple[FewerRows, ...]:
         """What fewer rows of each person would give: from plans, and from bounds that were found.
 
         Planned when somebody looks at it. What planning reads of public tables was read for the first plan, and kept.
@@ -350,24 +434,30 @@ class Gateway:
 
     @handed_on
     def budget(self, analyst: str | None = None) -> AnalystBudget:
-        """The budget of an analyst: total, spent and left. Without a name, that of everybody together."""
+        """The budget of an analyst: total, spent and remaining. Without a name, the total budget of all analysts."""
         return AnalystBudget.of(self._ledger.budget(analyst), analyst)
 
-    def rederive(self) -> Rederived:
-        """Make and check every plan of the ledger once more, those of this policy: free, and nothing is recorded."""
-        return rederive(self._ledger, self.policy.digest, self._planner.again)
+    def rederive(self, earlier: PlannerOf = lambda _: None) -> Rederived:
+        """Make and check every plan of the ledger once more; free, and nothing is recorded.
+
+        `earlier` plans under policies that are no longer in force, by their digests.
+        """
+        return rederive(self._ledger, lambda one: self.plan_again if one == self.policy.digest else earlier(one))
+
+    def plan_again(self, entry: Entry, composition: str) -> tuple[Plan, tuple[Reason, ...]]:
+        """The plan of an entry of the ledger, made and checked once more under this policy."""
+        return self._planner.again(entry, composition)
 
     @property
     def ledger(self) -> Ledger:
         """The record itself, for owners and auditors: a door decides who may look."""
         return self._ledger
 
-    def _draw(
-        self, asked: Plan, receipt: Receipt, before: Stored | None, rows_per_unit: int | None, arrived: float
-    ) -> Draws:
+    def _draw(self, asked: Plan, receipt: Receipt, before: Stored | None, rows_per_unit: Rows, arrived: float) -> Draws:
         """Run, then noise, stage by stage; a failure after the debit is recorded, and the debit stands."""
         try:
-            with self._grid.hidden(arrived), detached(), self._running.of(who()):
+            others = partial(self._turns.analysts, asked.digest)
+            with self._grid.hidden(arrived), detached(), self._running.of(who(), others):
                 if before is None:
                     return draw(self._engine, asked)
                 earlier = self._planner.at_epsilon(asked, before.epsilon, rows_per_unit)

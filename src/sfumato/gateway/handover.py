@@ -21,7 +21,7 @@ P = ParamSpec("P")
 R = TypeVar("R")
 
 
-class Line:
+class Handover:
     """Who is inside a gateway, and who comes after it."""
 
     def __init__(self) -> None:
@@ -71,7 +71,7 @@ class Line:
 
 class _Succeeded(Protocol):
     @property
-    def line(self) -> Line: ...
+    def line(self) -> Handover: ...
 
 
 G = TypeVar("G", bound=_Succeeded)

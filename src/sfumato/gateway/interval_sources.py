@@ -11,28 +11,37 @@ from fractions import Fraction
 from itertools import accumulate
 from typing import Any
 
+from sfumato.algebra.aggregates import AGGREGATES
+from sfumato.algebra.exact_numbers import ExactNumbers
+from sfumato.algebra.noise_sums import ONE, Draw, Key, Linear, Ratio, Track, TrackSum
+from sfumato.algebra.noise_widths import NoiseTerm
+from sfumato.algebra.tree import Aggregate, Constant
 from sfumato.gateway.released_tables import Draws, ReleasedNumbers
+from sfumato.intervals.cell_intervals import Null, Number
+from sfumato.intervals.prefix_sums import Whole, WindowReading
+from sfumato.intervals.provenance import (
+    Choice,
+    ComputedNumber,
+    Leaf,
+    ListedAggregate,
+    Origin,
+    PossiblyNull,
+    ReleasedColumn,
+    Slot,
+)
 from sfumato.mechanisms import ThresholdedCounts
-from sfumato.sql.aggregates import AGGREGATES
-from sfumato.sql.exact_numbers import ExactNumbers
-from sfumato.sql.intervals.cell_intervals import Number
-from sfumato.sql.intervals.provenance import Choice, Leaf, ListedAggregate, Made, Maybe, Origin, ReleasedColumn, Slot
-from sfumato.sql.noise_sums import ONE, Draw, Key, Linear, Ratio, Track, TrackSum
-from sfumato.sql.noise_widths import NoiseTerm
-from sfumato.sql.prefix_sums import Whole, WindowReading
-from sfumato.sql.release.bundles import BundleSource
+from sfumato.sql.release.bundles import NULL, BundleSource
 from sfumato.sql.release.plan import Plan
 from sfumato.sql.release.ranks import value_ends
-from sfumato.sql.release.releases import GAUSSIAN, Cut
-from sfumato.sql.release.releases import ReleasedBundle as Bundle
-from sfumato.sql.tree import Aggregate, Constant
+from sfumato.sql.release.release_plan import GAUSSIAN, ReleasePlan
+from sfumato.sql.release.release_plan import ReleasedBundle as Bundle
 
 Laws = dict[str, tuple[int, Aggregate, BundleSource] | tuple[int, Aggregate, BundleSource, WindowReading | Whole]]
 """Released columns: their cut, what they are, and where their number comes from; and totals of them, each with its
 groups and, where it is running, their order."""
 
 
-def laws(cuts: tuple[Cut, ...]) -> Laws:
+def laws(cuts: tuple[ReleasePlan, ...]) -> Laws:
     """The released columns of all cuts, and their totals."""
     known: Laws = {name: (i, a, s) for i, part in enumerate(cuts) for name, a, s in part.sources}
     for part in cuts:
@@ -43,8 +52,10 @@ def laws(cuts: tuple[Cut, ...]) -> Laws:
     return known
 
 
-def sums_of(cut: int, aggregate: Aggregate, source: BundleSource, row: int) -> Number | None:
-    """A released column in one row, as draws; None where it was chosen, or is the same whatever was drawn."""
+def sums_of(cut: int, aggregate: Aggregate, source: BundleSource, row: int) -> Number | Null | None:
+    """A released column in one row, as draws; None where it was chosen. A constant of the schema has no draw."""
+    if source.bundle < 0:
+        return Null() if source.formula is NULL else Ratio(Linear())
     return source.formula.number(aggregate, lambda part: (cut, source.bundle, part, row))
 
 
@@ -55,14 +66,25 @@ def possible(aggregate: Aggregate) -> tuple[Fraction | None, Fraction | None]:
 
 def released_as(of: Origin | None, found: DrawnNumbers, slots: Sequence[Any]) -> Aggregate | None:
     """The released column that a number is by itself, in this row."""
+    name = _released_name(of, found, slots)
+    return None if name is None else found.known[name][1]
+
+
+def is_constant(of: Origin | None, found: DrawnNumbers, slots: Sequence[Any]) -> bool:
+    """Whether a number is by itself a released column for which nothing was drawn: a constant of the schema."""
+    name = _released_name(of, found, slots)
+    return name is not None and found.known[name][2].bundle < 0
+
+
+def _released_name(of: Origin | None, found: DrawnNumbers, slots: Sequence[Any]) -> str | None:
     match of:
         case ReleasedColumn(name):
-            return found.known[name][1]
+            return name
         case Choice(which, options):
             number = found.chosen(which, slots, options)
-            return None if number is None or number >= len(options) else released_as(options[number], found, slots)
-        case Made("settle", (inner,)) | Maybe(inner):
-            return released_as(inner, found, slots)
+            return None if number is None or number >= len(options) else _released_name(options[number], found, slots)
+        case ComputedNumber("settle", (inner,)) | PossiblyNull(inner):
+            return _released_name(inner, found, slots)
     return None
 
 
@@ -120,10 +142,10 @@ class DrawnNumbers:
         released, _ = self._bundle((*pool.slot, pool.track.rows[0]))
         return released.total(len(pool.track.rows), pool.end)
 
-    def released(self, name: str, row: int) -> Number | None:
+    def released(self, name: str, row: int) -> Number | Null | None:
         """A released column in a released row."""
         cut, aggregate, source, *_ = self.known[name]
-        return sums_of(cut, aggregate, source, row) if source.bundle >= 0 else None
+        return sums_of(cut, aggregate, source, row)
 
     def run(self, name: str, row: int) -> Number | None:
         """A window's total at a released row."""
@@ -218,10 +240,10 @@ class Planned:
         """The noise of the widest total."""
         return self._terms[id(pool.track)]
 
-    def released(self, name: str, row: Slot) -> Number | None:
+    def released(self, name: str, row: Slot) -> Number | Null | None:
         """A released column."""
         cut, aggregate, source, *_ = self.known[name]
-        return sums_of(cut, aggregate, source, row.number) if source.bundle >= 0 else None
+        return sums_of(cut, aggregate, source, row.number)
 
     def run(self, name: str, row: Slot) -> Number | None:
         """The widest total of a window, or of groups of groups, where the groups are known."""
@@ -259,7 +281,7 @@ class Supposed(Planned):
         return middle, super().drawn(key)[1]
 
 
-def longest_total(cut: Cut, bundle: int, reading: WindowReading | Whole) -> NoiseTerm:
+def longest_total(cut: ReleasePlan, bundle: int, reading: WindowReading | Whole) -> NoiseTerm:
     """The noise of the widest total: of all totals of a track, one with the most noise."""
     part = cut.parts[0]
     released = part.bundles[bundle]

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Mapping
-from contextlib import closing
+from contextlib import ExitStack, closing
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -18,10 +18,27 @@ from sfumato.engines import Engine, connect
 from sfumato.engines.duckdb.stamp import stamp
 from sfumato.errors import PolicyError, QueryError
 from sfumato.gateway.gateway import Gateway
-from sfumato.gateway.rederive import Rederived
+from sfumato.gateway.rederive import Again, Rederived
 from sfumato.gateway.tracebacks import short_tracebacks
-from sfumato.ledger import Ledger, has_ledger, is_address, place_of_last_head
-from sfumato.policy import Policy, load, units_of, with_bounds, with_public_numbers, with_schema
+from sfumato.ledger import (
+    Ledger,
+    has_ledger,
+    is_address,
+    keep_policy,
+    place_of_last_head,
+    read_kept_policy,
+)
+from sfumato.policy import (
+    Policy,
+    document_of,
+    load,
+    read_earlier,
+    units_of,
+    with_bounds,
+    with_public_numbers,
+    with_schema,
+    with_types,
+)
 from sfumato.sql.query_binding import refused_views
 
 
@@ -57,6 +74,8 @@ class Loaded:
     engine: Engine
     rows: str
     """Which rows they are: the same name is given to the same rows only."""
+    document: str
+    """The text that the digest of the policy is the hash of: without what was read off public rows."""
 
 
 def read_rows(policy: Policy, frames: dict[str, Any] | None = None) -> Loaded:
@@ -65,7 +84,9 @@ def read_rows(policy: Policy, frames: dict[str, Any] | None = None) -> Loaded:
     before = None if frames else stamp(policy)
     engine = connect(policy, frames, prepared=True, later=True)
     try:
-        policy = with_schema(policy, {name: engine.schema(table) for name, table in policy.tables.items()})
+        types = {name: engine.schema(table) for name, table in policy.tables.items()}
+        document = document_of(policy.data, policy.privacy, with_types(policy, types).tables)
+        policy = with_schema(policy, types)
         public = [t for t in policy.tables.values() if t.public and t.name not in engine.views()]
         policy = with_public_numbers(policy, {table.name: engine.public_numbers(table) for table in public})
         _check_views(policy, engine)
@@ -77,14 +98,15 @@ def read_rows(policy: Policy, frames: dict[str, Any] | None = None) -> Loaded:
         engine.close()
         raise
     same = before is not None and before == stamp(policy)  # else somebody wrote while rows were read
-    return Loaded(policy, engine, before if same and before is not None else secrets.token_hex(32))
+    rows = before if same and before is not None else secrets.token_hex(32)
+    return Loaded(policy, engine, rows, document)
 
 
 def enter(loaded: Loaded, ledger: str | None = None) -> Gateway:
     """The quick half: the ledger, in which a changed policy becomes an entry."""
     policy, engine = loaded.policy, loaded.engine
     try:
-        book = _open_ledger(policy, ledger)
+        book = _open_ledger(policy, loaded.document, ledger)
     except BaseException:
         engine.close()
         raise
@@ -92,10 +114,22 @@ def enter(loaded: Loaded, ledger: str | None = None) -> Gateway:
 
 
 def rederive(policy: Policy, ledger: Ledger) -> Rederived:
-    """The plans of a ledger, derived anew from a policy and its public tables; nothing is recorded."""
-    loaded = read_rows(policy)
-    with closing(loaded.engine):
-        return Gateway(loaded.policy, ledger, loaded.engine, loaded.rows).rederive()
+    """The plans of a ledger, derived anew from a policy, its kept predecessors and their public tables.
+
+    Nothing is recorded.
+    """
+    with ExitStack() as engines:
+
+        def under(policy: Policy) -> Gateway:
+            loaded = read_rows(policy)
+            engines.enter_context(closing(loaded.engine))
+            return Gateway(loaded.policy, ledger, loaded.engine, loaded.rows)
+
+        def earlier(digest: str) -> Again | None:
+            document = read_kept_policy(policy.data.state, digest)
+            return None if document is None else under(read_earlier(document, policy)).plan_again
+
+        return under(policy).rederive(earlier)
 
 
 def _check_place(ledger: str) -> None:
@@ -103,12 +137,12 @@ def _check_place(ledger: str) -> None:
         raise PolicyError("the ledger is neither a file nor in PostgreSQL", hint="Name a file, or postgresql://….")
 
 
-def _open_ledger(policy: Policy, instead: str | None) -> Ledger:
+def _open_ledger(policy: Policy, document: str, instead: str | None) -> Ledger:
     """The policy's ledger, or another one in its place that nothing outside knows of."""
     _check_place(instead or policy.data.ledger)
     privacy = policy.privacy
     remembered = instead is None and policy.path is not None
-    return Ledger.open(
+    ledger = Ledger.open(
         instead or policy.data.ledger,
         data_id=policy.data.id,
         composition=privacy.composition,
@@ -124,6 +158,13 @@ def _open_ledger(policy: Policy, instead: str | None) -> Ledger:
         anchor=None if instead else policy.data.anchor,
         last_head=place_of_last_head(policy.data.state, policy.data.id) if remembered else None,
     )
+    if remembered:
+        try:
+            keep_policy(policy.data.state, policy.digest, document)
+        except BaseException:
+            ledger.close()
+            raise
+    return ledger
 
 
 def _check_views(policy: Policy, engine: Engine) -> None:

@@ -10,25 +10,37 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+from sfumato.interrupts import LOOK, check_wanted, who
 
-class Turns:
+
+class QueryLocks:
     """A lock for each question that somebody is about to pay for."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._waiting: dict[str, tuple[threading.Lock, int]] = {}
+        self._waiting: dict[str, tuple[threading.Lock, list[str]]] = {}
 
     @contextmanager
     def of(self, question: str) -> Iterator[None]:
-        """A turn at this question."""
+        """A turn at this question; who waits for it stops when it is cancelled."""
+        analyst = who()
         with self._lock:
-            turn, count = self._waiting.get(question, (threading.Lock(), 0))
-            self._waiting[question] = (turn, count + 1)
+            turn, analysts = self._waiting.setdefault(question, (threading.Lock(), []))
+            analysts.append(analyst)
         try:
-            with turn:
+            while not turn.acquire(timeout=LOOK):
+                check_wanted()
+            try:
                 yield
+            finally:
+                turn.release()
         finally:
             with self._lock:
-                turn, count = self._waiting.pop(question)
-                if count > 1:
-                    self._waiting[question] = (turn, count - 1)
+                analysts.remove(analyst)
+                if not analysts:
+                    del self._waiting[question]
+
+    def analysts(self, question: str) -> tuple[str, ...]:
+        """Who waits for the answer to this question, the one who has the turn included."""
+        with self._lock:
+            return tuple(dict.fromkeys(self._waiting[question][1])) if question in self._waiting else ()

@@ -14,26 +14,27 @@ from fractions import Fraction
 from functools import partial
 from typing import Any
 
+from sfumato.algebra.functions import bounded_work
 from sfumato.engines import Engine
 from sfumato.engines.base import OPERATOR
 from sfumato.errors import EngineError, InputError, QueryError
 from sfumato.gateway.bounds import AutoBounds
-from sfumato.gateway.dry_run import Rehearsal
+from sfumato.gateway.dry_run import DryRun
 from sfumato.gateway.epsilon_for_width import epsilon_within
-from sfumato.gateway.query import Query, QueryTime
+from sfumato.gateway.query import AUTO, Query, QueryTime, Rows
 from sfumato.gateway.rederive import record
 from sfumato.interrupts import planning
 from sfumato.ledger import Entry, Ledger
 from sfumato.policy import Policy, Unknown
 from sfumato.recent import Recent
-from sfumato.sql.functions import bounded_work
-from sfumato.sql.query_binding import Question, bind
+from sfumato.sql.query_binding import BoundQuery, bind
 from sfumato.sql.read.parser import parse
 from sfumato.sql.release.claims import Reason, check
 from sfumato.sql.release.digest import PREFIX
 from sfumato.sql.release.normal_form import key_of
 from sfumato.sql.release.plan import Plan, noise_of, plan
-from sfumato.sql.release.releases import GAUSSIAN, GEOMETRIC
+from sfumato.sql.release.release_plan import GAUSSIAN, GEOMETRIC
+from sfumato.sql.unit_sizes import estimable, sizes_question
 from sfumato.types import positive, show, told, whole
 
 _PLANS, _QUESTIONS = 64 * 2**20, 128 * 2**20
@@ -50,8 +51,8 @@ class Planner:
         self._bounds, self._version = bounds, version
         self._views, self._stored = engine.views(), engine.stored()
         self._plans: Recent[Plan] = Recent(_PLANS)
-        self._questions: Recent[Question] = Recent(_QUESTIONS)
-        self._dry_run = Rehearsal(engine)
+        self._questions: Recent[BoundQuery] = Recent(_QUESTIONS)
+        self._dry_run = DryRun(engine)
         self._has_first_digests = ledger.has_other_questions(PREFIX)
 
     def plan(self, query: Query, at: QueryTime) -> Plan:
@@ -78,6 +79,8 @@ class Planner:
             known = self._bounds.known(self._version())
             question = self._bound(query.sql, day, tuple((one, found.value) for one, found in known.items()))
             missing = self._bounds.missing(known, question, gaussian=noise_of(self._policy, noise) == GAUSSIAN)
+            if rows_per_unit == AUTO:  # the plan of the estimate: see `auto_rows`
+                question, rows_per_unit = self._sizes(question, noise_of(self._policy, noise)), None
             if missing and rows_per_unit is not None:  # whether it lowers anything is seen when the bounds are known
                 whole(rows_per_unit, "rows_per_unit", 1)
                 rows_per_unit = None
@@ -101,11 +104,12 @@ class Planner:
             raise QueryError("this query cannot be planned", hint="Rewrite the query.") from None
         return replace(made, missing=missing) if missing and made.event is not None else made
 
-    def planned(self, question: Question, epsilon: Fraction, rows_per_unit: int | None, noise: str | None) -> Plan:
-        """The plan of a bound query at an epsilon."""
+    def planned(self, question: BoundQuery, epsilon: Fraction, rows_per_unit: Rows, noise: str | None) -> Plan:
+        """The plan of a bound query at an epsilon; one that estimates rows has no bound of its own."""
+        rows_per_unit = None if rows_per_unit == AUTO else rows_per_unit
         return plan(question, self._policy, epsilon, rows_per_unit, noise=noise, rows=self._engine)
 
-    def at_epsilon(self, made: Plan, epsilon: Fraction, rows_per_unit: int | None) -> Plan:
+    def at_epsilon(self, made: Plan, epsilon: Fraction, rows_per_unit: Rows) -> Plan:
         """The plan under which an answer was stored at another epsilon."""
         if made.epsilon == epsilon:
             return made
@@ -120,6 +124,7 @@ class Planner:
         """Derive the bound of every job anew and run the jobs on empty tables: what is kept of it with the charge."""
         with planning():
             kept = record(made, self.reasons(made), query.rows_per_unit, day)
+            kept["query_delta"] = str(self._policy.privacy.query_delta)
             self._dry_run.below(made)
         return kept
 
@@ -127,15 +132,28 @@ class Planner:
         """Run the jobs on empty tables of the same types."""
         self._dry_run.below(made)
 
-    def again(self, entry: Entry) -> tuple[Plan, tuple[Reason, ...]]:
+    def again(self, entry: Entry, composition: str) -> tuple[Plan, tuple[Reason, ...]]:
         """The plan of an entry of the ledger, made and checked once more."""
         kept, known = entry.body["plan"], self._bounds.known(entry.body["version"])
         found = tuple((one, bound.value) for one, bound in known.items())
         question = self._bound(entry.body["text"], date.fromisoformat(kept["day"]), found)
-        made = self.planned(question, Fraction(entry.body["epsilon"]), kept["rows_per_unit"], kept["noise"])
+        question = self._sizes(question, kept["noise"]) if kept["rows_per_unit"] == AUTO else question
+        delta = Fraction(kept.get("query_delta", self._policy.privacy.query_delta))  # early versions did not keep it
+        privacy = replace(self._policy.privacy, query_delta=delta, composition=composition)
+        policy = replace(self._policy, privacy=privacy)
+        rows = None if kept["rows_per_unit"] == AUTO else kept["rows_per_unit"]
+        epsilon = Fraction(entry.body["epsilon"])
+        made = plan(question, policy, epsilon, rows, noise=kept["noise"], rows=self._engine)
         return made, self.reasons(made)
 
-    def _bound(self, sql: str, today: date, found: tuple[tuple[Unknown, Fraction | None], ...]) -> Question:
+    def _sizes(self, question: BoundQuery, noise: str) -> BoundQuery:
+        """The query that estimates how many rows of a person count in another one."""
+        release = estimable(question)
+        if release is None:
+            raise QueryError("there is nothing to estimate: no release of this query counts several rows of a person")
+        return sizes_question(release, clipped=noise == GEOMETRIC)
+
+    def _bound(self, sql: str, today: date, found: tuple[tuple[Unknown, Fraction | None], ...]) -> BoundQuery:
         """A text is bound once, as long as there is room for the public rows that it keeps."""
         question = self._questions.get((sql, today, found))
         if question is None:
@@ -143,7 +161,7 @@ class Planner:
             self._questions.put((sql, today, found), question)
         return question
 
-    def _bind(self, sql: str, policy: Policy, today: date) -> Question:
+    def _bind(self, sql: str, policy: Policy, today: date) -> BoundQuery:
         of: dict[str, Any] = {"views": self._views, "stored": self._stored, "keeper": self._engine}
         try:
             with bounded_work():

@@ -8,40 +8,31 @@ from fractions import Fraction
 from functools import partial
 from typing import Any
 
+from sfumato.algebra.relations import scans_in
+from sfumato.algebra.tree import Column
 from sfumato.errors import SfumatoError
 from sfumato.gateway import display
 from sfumato.gateway.answer import TYPES, Spent, bundle_of, expected_width, law_of, rank_start, rank_words, width_of
 from sfumato.gateway.bounds import FoundBound
 from sfumato.gateway.column_laws import NOTHING, ColumnNumbers, numbers_of
+from sfumato.gateway.interval_sources import Planned, laws
+from sfumato.intervals.cell_intervals import is_exact, told
+from sfumato.intervals.provenance import ComputedNumber, ListedAggregate, Origin, WindowTotal
 from sfumato.policy import Unknown
 from sfumato.reals import round_up, sqrt
-from sfumato.sql.intervals.fine_numbers import fine_name
-from sfumato.sql.intervals.provenance import ListedAggregate, Made, Origin, WindowTotal
-from sfumato.sql.relations import (
-    Combined,
-    Grouped,
-    Marked,
-    Named,
-    Relation,
-    Release,
-    Stacked,
-    Windowed,
-    below,
-    releases_in,
-    scans_in,
-)
-from sfumato.sql.release.bundles import bundles_of
 from sfumato.sql.release.claims import Reason
 from sfumato.sql.release.plan import Plan
-from sfumato.sql.release.releases import GAUSSIAN, GEOMETRIC, contribution
-from sfumato.sql.tree import columns_of as columns_in
-from sfumato.types import Loss, certainty, show, told
+from sfumato.sql.release.release_plan import GAUSSIAN, GEOMETRIC
+from sfumato.sql.release.releases import contribution
+from sfumato.types import Loss, certainty, show
+from sfumato.types import told as amount_told
 
 _FINE = Fraction(1, 10**6)
 """Square roots are shown to this step, rounded up."""
 
 CLOSES_THE_PURE_DOOR = (
-    "Gaussian noise has no epsilon: after this answer everybody's budget is counted in rho only, for good"
+    "Gaussian noise has no pure epsilon: after this answer, the budget of all analysts is tracked in rho only,"
+    " permanently"
 )
 
 
@@ -72,29 +63,48 @@ class PreviewColumn:
 
 
 @dataclass(frozen=True)
-class Less:
+class FewerRows:
     """What so many rows of each person give: ± of each column, where it is known before; and what is lost, about.
 
-    `lost` is the part of a table's rows that would not count: known where its rows per person were paid for.
+    `lost` is the part of a table's rows that would not count: known where its rows per person were paid for. `keys` are
+    those of undeclared keys: how many of a person count, and from which count or number of people on about half of
+    them are shown.
     """
 
     rows_per_unit: int
     half_widths: tuple[Fraction | None, ...]
     lost: Fraction | None = None
+    keys: KeysShown | None = None
 
     def to_dict(self) -> dict[str, Any]:
         """Fractions as text."""
         widths = [None if width is None else str(width) for width in self.half_widths]
         lost = None if self.lost is None else f"{float(self.lost):.3g}"
-        return {"rows_per_unit": self.rows_per_unit, "half_widths": widths, "lost": lost}
+        keys = None if self.keys is None else self.keys.to_dict()
+        return {"rows_per_unit": self.rows_per_unit, "half_widths": widths, "lost": lost, "keys": keys}
+
+
+@dataclass(frozen=True)
+class KeysShown:
+    """Of undeclared keys: how many of a person count, and about the size from which they are shown."""
+
+    groups_per_unit: int
+    size: int
+    unit: str
+    """What the size counts: "count", the number that is asked for, or "people"."""
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain numbers."""
+        return {"groups_per_unit": self.groups_per_unit, "size": self.size, "unit": self.unit}
 
 
 @dataclass(frozen=True, repr=False)
 class Preview:
-    """What a query would cost and give, from `Gateway.explain`: nothing was charged and no row was read.
+    """The cost and expected error of a query, from `Gateway.explain`: nothing was charged and no row was read.
 
-    `refused` is None, or the error that asking would raise. `cost` would be charged; `before` and `after` are what is
-    left before and after. `columns` have a `name`, a `law`, a `scale`, a `note` and a `half_width(confidence)`.
+    `refused` is None, or the error that running the query would raise. `cost` would be charged; `before` and `after`
+    are the remaining budget before and after. `columns` have a `name`, a `law`, a `scale`, a `note` and a
+    `half_width(confidence)`.
     """
 
     refused: SfumatoError | None
@@ -104,11 +114,13 @@ class Preview:
     columns: tuple[PreviewColumn, ...] = ()
     notes: tuple[tuple[str | None, str], ...] = ()
     confidence: Fraction = Fraction(95, 100)
-    _fewer: Callable[[Fraction], tuple[Less, ...]] | None = field(default=None, repr=False)
+    _fewer: Callable[[Fraction], tuple[FewerRows, ...]] | None = field(default=None, repr=False)
     bounds: tuple[Unknown, ...] = ()
     """Bounds that asking would find first, and pay for."""
     why: tuple[Reason, ...] = ()
     """Why one person changes each number by no more than it is said, derived anew from the plan."""
+    stored: bool = False
+    """Whether it is free because the answer is stored."""
 
     def __repr__(self) -> str:
         return display.preview_text(self)
@@ -117,7 +129,7 @@ class Preview:
         return display.preview_html(self)
 
     @property
-    def fewer(self) -> tuple[Less, ...]:
+    def fewer(self) -> tuple[FewerRows, ...]:
         """What the rows that count give, and half and a quarter of them; nothing where that makes no difference."""
         return () if self._fewer is None else self._fewer(self.confidence)
 
@@ -152,10 +164,10 @@ class Preview:
 
 def columns_of(plan: Plan) -> tuple[PreviewColumn, ...]:
     """The columns of a plan, as a preview shows them; the scale of Gaussian noise is its standard deviation."""
-    result, noisy = [], _noisy(plan.question.relation)
+    result = []
     for item, (name, node) in enumerate(plan.question.items):
         law, scale = law_of(plan, item)
-        if law == "exact" and noisy & columns_in(node).keys():
+        if law == "exact" and _is_noisy(plan, item):
             law = "derived"
         if law == GAUSSIAN and scale is not None:
             scale = round_up(sqrt(scale), _FINE)
@@ -172,7 +184,7 @@ def columns_of(plan: Plan) -> tuple[PreviewColumn, ...]:
 def columns_unknown(plan: Plan) -> tuple[PreviewColumn, ...]:
     """The columns of a plan that was made with stand-ins: their names, types and laws, and no number."""
     missing = plan.missing
-    note = f"known when {' and '.join(one.words for one in missing)} {'is' if len(missing) == 1 else 'are'} found"
+    note = f"known once {' and '.join(one.words for one in missing)} {'is' if len(missing) == 1 else 'are'} found"
     return tuple(
         column
         if column.law == "exact"
@@ -190,17 +202,31 @@ def columns_unknown(plan: Plan) -> tuple[PreviewColumn, ...]:
 
 def less(
     plan: Plan, again: Callable[[int], Plan], found: tuple[FoundBound, ...], confidence: Fraction
-) -> tuple[Less, ...]:
-    """What the rows that count give, then half and a quarter of them, from plans made `again`: public facts only."""
+) -> tuple[FewerRows, ...]:
+    """What the rows that count give, then half and a quarter of them, from plans made `again`: public facts only.
+
+    Where keys are undeclared, the same of the keys that count: how many these are decides which of them are shown.
+    """
     most = min((contribution(cut.release, cut.terms) for cut in plan.cuts if cut.events), default=1)
     if most == 1:
         return ()
+    keys = _keys_shown(plan)
+    tried = {max(1, number // part) for number in (most, keys.groups_per_unit if keys else most) for part in (1, 2, 4)}
+    least = min(contribution(cut.release, cut.terms) for cut in plan.cuts)  # no release can have more rows than it has
     shown = []
-    for rows in dict.fromkeys(max(1, most // part) for part in (1, 2, 4)):
+    for rows in sorted((rows for rows in tried if rows == most or rows <= least), reverse=True):
         other = plan if rows == most else again(rows)
         widths = tuple(width_of(other, item, confidence) for item in range(len(other.question.items)))
-        shown.append(Less(rows, widths, _lost(plan, found, rows)))
-    return tuple(shown) if any(one.half_widths != shown[0].half_widths for one in shown) else ()
+        shown.append(FewerRows(rows, widths, _lost(plan, found, rows), _keys_shown(other)))
+    first = shown[0]
+    return tuple(shown) if any((one.half_widths, one.keys) != (first.half_widths, first.keys) for one in shown) else ()
+
+
+def _keys_shown(plan: Plan) -> KeysShown | None:
+    """What is known of undeclared keys: of the grouping set that shows the fewest."""
+    parts = [(part.half_shown, part.job.limits.keys) for cut in plan.cuts for part in cut.parts]
+    known = [KeysShown(keys, *half) for half, keys in parts if half is not None]
+    return max(known, key=lambda one: one.size, default=None)
 
 
 def _lost(plan: Plan, found: tuple[FoundBound, ...], rows: int) -> Fraction | None:
@@ -216,20 +242,31 @@ def notes_of(plan: Plan, composition: str, pure_door_open: bool) -> tuple[tuple[
     return (*plan.notes, *(((None, CLOSES_THE_PURE_DOOR),) if closes else ()))
 
 
+def _is_noisy(plan: Plan, item: int) -> bool:
+    """Whether noise has touched a column: it has an origin, or there is a reason why it has none."""
+    shown = {place: of for place, _, of in plan.question.ends}.get(item, plan.question.origins[item])
+    node = plan.question.items[item][1]
+    if isinstance(node, Column) and node.name in (known := laws(plan.cuts)) and known[node.name][2].bundle < 0:
+        return False  # a constant of the schema
+    if shown is None:
+        return plan.question.why_no_interval[item] is not None
+    return not is_exact(told(shown, (), Planned(plan)))
+
+
 def _note(plan: Plan, item: int, law: str) -> str:  # noqa: PLR0911  one for each law
     released, of = bundle_of(plan, item), plan.question.origins[item]
     if (worth := rank_words(plan, item, Fraction(95, 100))) is not None:
-        starts = ", ".join(f"{_two_digits(rank_start(plan, item, rows))} of {rows:,} rows" for rows in _GROUPS)
-        return f"{worth}; it says something from about epsilon {starts} on"
+        starts = ", ".join(f"{_two_digits(rank_start(plan, item, rows))} for {rows:,} rows" for rows in _GROUPS)
+        return f"{worth}; informative from about epsilon {starts}"
     if released is not None and law == GEOMETRIC:
         where = " in all groups together" if any(cut.release.keys for cut in plan.cuts) else ""
         return f"one person changes it by at most {show(released.sensitivity)}{where}"
     if released is not None and law == GAUSSIAN:
         moved = round_up(sqrt(released.sensitivity), _FINE)
-        return f"one person changes all groups together by a vector of length at most {show(moved)}"
+        return f"one person changes all groups together by an L2 norm of at most {show(moved)}"
     if law == "derived":
         if of is None:
-            return "no confidence interval is available"
+            return plan.question.why_no_interval[item] or ""
         if width_of(plan, item, Fraction(1, 2)) is None:
             return _supposed(plan, item) or "its interval depends on the answer"
         return _total(plan, of) or ""
@@ -243,7 +280,7 @@ _GROUPS = (100, 1000, 10_000)
 def _supposed(plan: Plan, item: int) -> str | None:
     """About how wide the interval of a mean or a ratio is in groups of some sizes: no size is taken from rows."""
     known = [(rows, expected_width(plan, item, rows, Fraction(95, 100))) for rows in _GROUPS]
-    told = [f"± {_two_digits(width)} if n is about {rows:,}" for rows, width in known if width is not None]
+    told = [f"± {_two_digits(width)} for about {rows:,} rows" for rows, width in known if width is not None]
     return ", ".join(told) or None
 
 
@@ -253,7 +290,7 @@ def _two_digits(width: Fraction) -> str:
 
 def _total(plan: Plan, of: Origin) -> str | None:
     """Of a total: where its noise is; its half width is that of the widest."""
-    if isinstance(of, Made):
+    if isinstance(of, ComputedNumber):
         return next((found for arg in of.args if (found := _total(plan, arg)) is not None), None)
     name = of.name if isinstance(of, WindowTotal) else of.column if isinstance(of, ListedAggregate) else ""
     for cut in plan.cuts:
@@ -263,27 +300,6 @@ def _total(plan: Plan, of: Origin) -> str | None:
                 alone = cut.parts[0].bundles[bundles[column]].running is None
                 return f"noise on {'every group' if alone else 'prefix sums'}; ± is that of the widest total"
     return None
-
-
-def _noisy(relation: Relation) -> set[str]:
-    """The columns above the cut that were made of released numbers: keys and public columns are not."""
-    if isinstance(relation, Release):
-        drawn = [name for name, _, source in bundles_of(relation).sources if source.bundle >= 0]
-        return {shown for name in drawn for shown in (name, fine_name(name))}
-    found = {name for part in below(relation) for name in _noisy(part)}
-    if isinstance(relation, Named):
-        return {name for name, node in relation.items if found & columns_in(node).keys()}
-    if isinstance(relation, Stacked | Combined):
-        sides = [[bool(found & columns_in(node).keys()) for node in nodes] for _, nodes in relation.parts]
-        return {name for name, *noisy in zip(relation.columns, *sides, strict=True) if any(noisy)}
-    if isinstance(relation, Grouped) and releases_in(relation):  # also what only counts released rows
-        made = {name for name, _ in relation.aggregates}
-        return made | {name for name, node in relation.keys if found & columns_in(node).keys()}
-    if isinstance(relation, Windowed) and releases_in(relation):
-        found |= {name for name, _ in relation.windows}
-    if isinstance(relation, Marked) and releases_in(relation.right):
-        found.add(relation.name)
-    return found
 
 
 # what is left
@@ -315,7 +331,7 @@ def said(cost: Loss, left: Spent) -> str:
 def lacking(cost: Spent, left: Spent) -> str:
     """What does not suffice: delta, or epsilon, or rho where the price or what is left is counted in it."""
     if cost.delta > left.delta:
-        return f"It costs delta {told(cost.delta)}; {show(left.delta)} is left."
+        return f"It costs delta {amount_told(cost.delta)}; {show(left.delta)} is left."
     if cost.epsilon is None or (not left.epsilon and left.rho):
-        return f"It costs rho {told(cost.rho or 0)}; {show(left.rho or 0)} is left."
-    return f"It costs epsilon {told(cost.epsilon)}; {show(left.epsilon or 0)} is left."
+        return f"It costs rho {amount_told(cost.rho or 0)}; {show(left.rho or 0)} is left."
+    return f"It costs epsilon {amount_told(cost.epsilon)}; {show(left.epsilon or 0)} is left."

@@ -28,6 +28,7 @@ from functools import partial
 from typing import Any
 
 from sfumato.accounting import Pure
+from sfumato.algebra.column_elements import Elements, elements
 from sfumato.engines import Engine
 from sfumato.engines.base import failure
 from sfumato.errors import ClaimError, EngineError, InputError, QueryError
@@ -37,7 +38,6 @@ from sfumato.gateway.timing import Grid
 from sfumato.ledger import Ledger, Receipt, Stored
 from sfumato.policy import Policy, Table
 from sfumato.reals import round_up
-from sfumato.sql.release.column_elements import Elements, elements
 from sfumato.types import Adjacency, as_written, positive, show
 from sfumato.verify.parse import read_program
 from sfumato.verify.release import price_of, refused, released
@@ -161,7 +161,7 @@ def _proved(certificate: Mapping[str, Any]) -> Program:
         )
     faults = faults_of(dict(certificate))
     if faults:
-        raise ClaimError("the certificate does not hold", detail="; ".join(faults))
+        raise ClaimError("the certificate is not valid", detail="; ".join(faults))
     program = read_program(certificate["program"])
     if program.adjacent != "addremove":
         raise InputError(

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from sfumato.engines.duckdb.frame_rows import in_memory
-from sfumato.engines.duckdb.frame_types import frame_types
+from sfumato.engines.duckdb.frame_types import frame_types, object_columns
 from sfumato.errors import InputError, PolicyError
 from sfumato.gateway.frame_columns import Declared
 from sfumato.gateway.gateway import Gateway
@@ -49,18 +49,18 @@ def protect(
     unit: the column that identifies a person, or "row" if each row is one person.
     rows_per_unit: the contribution bound: the maximum number of rows per person; always 1 for unit="row".
         With "auto", the first query that needs it also pays for estimating it.
-    epsilon: the whole budget, for all analysts and for ever. 1 is careful, 4 is generous.
+    epsilon: the total budget of all analysts, permanently. 1 is careful, 4 is generous.
     bounds: column to (low, high), or (low, high, grid) for numbers that are not whole. Values outside count as the
         bound. Dates and times may be datetime, pandas.Timestamp or ISO text. A SUM or AVG needs bounds.
     values: column to the list of its values; any other value becomes NULL. GROUP BY then shows each of them.
-    columns: the columns that can be used, beside those of bounds and values. By default all of the frame.
+    columns: the columns that can be used, besides those in bounds and values. By default all columns of the frame.
     hide: columns that cannot be used at all.
     name: the name of the table in SQL, and of the data set in the ledger.
     ledger: the file that keeps the budget and the answers. Without it they are lost when the process exits.
-    delta: the delta of the promise; above 0 it also allows GROUP BY of columns without a list (thresholding).
-    adjacency: "add-remove" or "replace": what it means that a person is in the data or not.
+    delta: the delta of the guarantee; above 0 it also allows GROUP BY of columns without a list (thresholding).
+    adjacency: "add-remove" (a person's rows are present or absent) or "replace" (they are other rows).
     composition: "pure", "zcdp" or "best"; by default "best" if delta is above 0, else "pure".
-    version: the name of these rows. Name another one for other rows: answers are stored for each version.
+    version: the version name of the rows. Use a new one when the rows change: answers are stored per version.
     """
     if epsilon is None:
         raise InputError("epsilon is missing", hint="Pass the whole budget, for example epsilon=1.")
@@ -72,7 +72,7 @@ def protect(
     elif unit != "row":
         hint = 'Pass the maximum number of rows per person, or "auto"; 1 if nobody has two rows.'
         raise InputError("rows_per_unit is missing", hint=hint)
-    table["columns"] = Declared(types, unit, bounds or {}, values or {}, columns, hide).columns()
+    table["columns"] = Declared(types, unit, bounds or {}, values or {}, columns, hide, object_columns(rows)).columns()
     privacy: dict[str, Any] = {"epsilon": epsilon, "delta": delta, "adjacency": adjacency}
     if composition is not None:
         privacy["composition"] = composition

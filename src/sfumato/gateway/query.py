@@ -6,14 +6,16 @@ from collections.abc import Hashable
 from datetime import date
 from decimal import Decimal
 from fractions import Fraction
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
+from sfumato.errors import InputError
 from sfumato.types import certainty
 
 OWNER = "owner"
 """The name under which the owner asks: the owner has no share of the budget."""
-AUTO = "auto"
-"""The noise with the narrower intervals for the same price: see `which_noise`."""
+AUTO: Literal["auto"] = "auto"
+"""The noise with the narrower intervals for the same price: see `which_noise`; the rows that count: see `auto_rows`."""
+Rows = int | Literal["auto"] | None
 NOISES = ("geometric", "gaussian", AUTO)
 _WRITTEN = (type(None), str, int, float, Decimal, Fraction)
 
@@ -32,7 +34,7 @@ class Query(NamedTuple):
 
     sql: str
     epsilon: Any = None
-    rows_per_unit: int | None = None
+    rows_per_unit: Rows = None
     noise: str | None = None
     within: Any = None
     confidence: Any = Fraction(95, 100)
@@ -40,6 +42,13 @@ class Query(NamedTuple):
     def checked(self) -> Query:
         """The same with its confidence as a number; InputError where it is none."""
         return self._replace(confidence=certainty(self.confidence))
+
+    @staticmethod
+    def given(query: Query) -> Query:
+        """What was given, if it is a query; text belongs to `sql` and `explain`, which have the options."""
+        if isinstance(query, Query):
+            return query
+        raise InputError("not a Query", hint="Pass SQL text to gateway.sql(…) or gateway.explain(…).")
 
     def key(self, at: QueryTime) -> Hashable | None:
         """The query at a moment as a key of a cache: options by type too, since True is 1 for Python alone.

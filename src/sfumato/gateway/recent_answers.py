@@ -28,7 +28,7 @@ class RememberedAnswer:
     left: dict[str, Spent] = field(default_factory=dict)
 
 
-class Memory:
+class RecentAnswers:
     """Answers that are stored, with what is left; all of it could be worked out anew at any time.
 
     Guarantee: `told` gives an answer only if, on the same data version, `Ledger.again` found this very answer, and the

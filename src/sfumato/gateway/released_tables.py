@@ -15,17 +15,17 @@ from functools import partial
 from itertools import accumulate, chain
 from typing import Any
 
-from sfumato.sql.aggregates import AGGREGATES, order
-from sfumato.sql.aggregates.base import CHOICE
-from sfumato.sql.finished_tables import FinishedTable
-from sfumato.sql.intervals.fine_numbers import fine_name
-from sfumato.sql.noise_widths import NoiseTerm, ends_of
-from sfumato.sql.query_binding import Question
-from sfumato.sql.relations import Release, released_name
+from sfumato.algebra.aggregates import AGGREGATES, order
+from sfumato.algebra.aggregates.base import CHOICE
+from sfumato.algebra.finished_tables import FinishedTable
+from sfumato.algebra.noise_widths import NoiseTerm, ends_of
+from sfumato.algebra.relations import Release, released_name
+from sfumato.algebra.tree import DATE, TIMESTAMP, Aggregate, Column
+from sfumato.intervals.fine_numbers import fine_name
+from sfumato.sql.query_binding import BoundQuery
 from sfumato.sql.release.bundles import BundleSource
 from sfumato.sql.release.ranks import SURE, ranks, says_nothing
-from sfumato.sql.release.releases import GAUSSIAN, Cut, Part, ReleasedBundle, value_of
-from sfumato.sql.tree import DATE, TIMESTAMP, Aggregate, Column
+from sfumato.sql.release.release_plan import GAUSSIAN, GroupingSetPlan, ReleasedBundle, ReleasePlan, value_of
 
 
 @dataclass(frozen=True)
@@ -43,13 +43,13 @@ Draws = tuple[tuple[ReleasedSet, ...], ...]
 class ReleasedNumbers:
     """The released numbers of one cut, row by row."""
 
-    def __init__(self, cut: Cut, drawn: tuple[ReleasedSet, ...]) -> None:
+    def __init__(self, cut: ReleasePlan, drawn: tuple[ReleasedSet, ...]) -> None:
         self.cut, self.drawn = cut, drawn
         self.sizes = [_count(part, found) for part, found in zip(cut.parts, drawn, strict=True)]
         self.count = sum(self.sizes)
         self._ends = list(accumulate(self.sizes))
 
-    def part(self, row: int) -> tuple[Part, ReleasedSet, int]:
+    def part(self, row: int) -> tuple[GroupingSetPlan, ReleasedSet, int]:
         """The grouping set of a released row, and which group of it the row is."""
         which = self.which(row)
         return self.cut.parts[which], self.drawn[which], row - (self._ends[which - 1] if which else 0)
@@ -83,17 +83,17 @@ class ReleasedNumbers:
         return tuple(cell * part.bundles[bundle].unit for cell in drawn.cells[bundle][group])
 
 
-def _count(part: Part, drawn: ReleasedSet) -> int:
+def _count(part: GroupingSetPlan, drawn: ReleasedSet) -> int:
     """How many groups a grouping set has."""
     return len(part.groups) * (len(drawn.keys) if part.chosen else 1)
 
 
-def released_tables(cuts: tuple[Cut, ...], draws: Draws) -> tuple[FinishedTable, ...]:
+def released_tables(cuts: tuple[ReleasePlan, ...], draws: Draws) -> tuple[FinishedTable, ...]:
     """Released tables, as an engine reads them."""
     return tuple(_table(cut, drawn) for cut, drawn in zip(cuts, draws, strict=True))
 
 
-def _table(cut: Cut, drawn: tuple[ReleasedSet, ...]) -> FinishedTable:
+def _table(cut: ReleasePlan, drawn: tuple[ReleasedSet, ...]) -> FinishedTable:
     release, numbers = cut.release, ReleasedNumbers(cut, drawn)
     columns: dict[str, Callable[[], list[Any]]] = {}
     for i, (name, _) in enumerate(release.keys):
@@ -110,7 +110,7 @@ def _table(cut: Cut, drawn: tuple[ReleasedSet, ...]) -> FinishedTable:
     return FinishedTable(released_name(release), {name: (kinds[name], values) for name, values in columns.items()})
 
 
-def _key(number: int, part: Part, found: ReleasedSet) -> list[Any]:
+def _key(number: int, part: GroupingSetPlan, found: ReleasedSet) -> list[Any]:
     """A key of all rows of a grouping set: open keys one after the other, the listed groups inside each."""
     listed = part.listed
     if number in listed:
@@ -168,13 +168,13 @@ def _choices(aggregate: Aggregate, source: BundleSource, numbers: ReleasedNumber
     return found
 
 
-def bare(question: Question, table: FinishedTable) -> list[tuple[Any, ...]]:
+def bare(question: BoundQuery, table: FinishedTable) -> list[tuple[Any, ...]]:
     """The columns that an engine would give of a released table where it has nothing to compute."""
     nodes = (*(node for _, node in question.items), *question.traces)
     return [tuple(table.values(node.name)) for node in nodes if isinstance(node, Column)]
 
 
-def is_bare(question: Question) -> bool:
+def is_bare(question: BoundQuery) -> bool:
     """Whether the answer is a released table itself, row by row in its own order: nothing is to be computed."""
     ordered = question.order or question.limit is not None or question.offset
     columns = all(isinstance(node, Column) for _, node in question.items)

@@ -11,21 +11,25 @@ from collections.abc import Sequence
 from datetime import date
 from decimal import ROUND_CEILING, ROUND_FLOOR, ROUND_HALF_EVEN, ROUND_UP, Decimal
 from fractions import Fraction
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from sfumato.gateway.amounts import Spent
-from sfumato.types import show
+from sfumato.types import show, show_small
+
+if TYPE_CHECKING:
+    from sfumato.gateway.preview import Preview
 
 Interval = tuple[Any, Any] | None
 UNKNOWN = "unknown"
 """Written instead of a number whose interval is the whole declared range: its digits would mean nothing."""
 
-WHY_UNKNOWN = "unknown: noise rules out nothing that was declared; use a larger epsilon, or larger groups"
+NO_ROWS = "(no rows)"
+"""Written below the heads of a table without rows."""
 
 _LOPSIDED = Decimal("1.05")
 """Where one side of an interval is longer than the other by more than this factor, both ends are written."""
-_SMALL = Fraction(1, 10**4)
-"""Amounts below this are written with an exponent, as in 1e-8."""
+DELTA = "delta (group selection)"
+"""The head of budgets: the delta that choosing undeclared groups may use, not the one that composition is stated at."""
 
 
 def shown(value: Any, interval: Interval) -> tuple[str, str]:
@@ -118,13 +122,7 @@ def amount(number: Fraction) -> str:
     >>> amount(Fraction("0.1")), amount(Fraction("4.9e-7")), amount(Fraction("1e-8")), amount(Fraction(1, 3))
     ('0.1', '4.9e-7', '1e-8', '1/3')
     """
-    text = show(number)
-    if 0 < number < _SMALL and number * 10**15 % 1 == 0:
-        units = str(number * 10**15)
-        short = units.rstrip("0")
-        if len(short) <= 4:
-            rest = f".{short[1:]}" if short[1:] else ""
-            return f"{short[0]}{rest}e-{16 - len(units)}"
+    text = show_small(number)
     if len(text) <= 12:
         return text
     for digits in (6, 9, 12, 15):
@@ -144,6 +142,11 @@ def many(number: int, what: str, plural: str | None = None) -> str:
 
 
 # what was spent, and what is left
+def budget_title(analyst: str | None) -> str:
+    """Whose budget it is."""
+    return "Total budget (all analysts)" if analyst is None else f"Budget of {analyst}"
+
+
 def in_currency(amounts: Spent, *, in_rho: bool = False) -> str:
     """Epsilon, or rho where it is asked for or no epsilon is counted."""
     if amounts.rho is not None and (in_rho or amounts.epsilon is None):
@@ -166,14 +169,23 @@ def charge(cost: Spent, left: Spent) -> str:
     return in_currency(cost, in_rho=by_rho(left)) + (f" and delta {amount(cost.delta)}" if cost.delta else "")
 
 
-def more_like_this(left: Spent, cost: Spent | None = None) -> str:
-    """How many queries like this one the budget still allows; where they are more than epsilon / cost, why."""
-    if left.queries is None:
+def enough_for(count: int, each: Spent, left: Spent) -> str:
+    """How many queries of one cost a budget allows; where they are more than epsilon divided by it, why.
+
+    >>> each, left = (Spent(Fraction(x), None, Fraction(0)) for x in ("0.1", "3.9"))
+    >>> enough_for(39, each, left), enough_for(58, each, left)
+    ('enough for about 39 queries at epsilon 0.1', 'enough for about 58 queries at epsilon 0.1, composed with zCDP')
+    """
+    by_zcdp = each.epsilon and left.epsilon and count * each.epsilon > left.epsilon
+    price = in_currency(each, in_rho=by_rho(left))
+    return f"enough for about {many(count, 'query', 'queries')} at {price}{', composed with zCDP' if by_zcdp else ''}"
+
+
+def more_like_this(left: Spent, cost: Spent) -> str:
+    """How many queries like this one the budget still allows; nothing of one that is free."""
+    if left.queries is None or is_free(cost):
         return ""
-    if not left.queries:
-        return " (too little for another one like this)"
-    by_zcdp = cost is not None and cost.epsilon and left.epsilon and left.queries * cost.epsilon > left.epsilon
-    return f" (about {left.queries:,} more like this{', composed by zCDP' if by_zcdp else ''})"
+    return f" ({enough_for(left.queries, cost, left) if left.queries else 'not enough for another query like this'})"
 
 
 def cost_line(cost: Spent, left: Spent, *, stored: bool) -> str:
@@ -187,3 +199,38 @@ def cost_line(cost: Spent, left: Spent, *, stored: bool) -> str:
 def note_lines(notes: Sequence[tuple[str | None, str]]) -> list[str]:
     """What to keep in mind, one line each."""
     return [f"note: {text}" if column is None else f"note on {column}: {text}" for column, text in notes]
+
+
+# previews
+def preview_cost_line(preview: Preview) -> str | None:
+    """What a query would cost, or why it is free, and the budget before and after; None where no cost is known."""
+    cost, before, after = preview.cost, preview.before, preview.after
+    if cost is None or before is None or after is None:
+        return None
+    in_rho = cost.epsilon is None or by_rho(before)
+    now, then = (in_currency(left, in_rho=in_rho) for left in (before, after))
+    left = f"{now} left{more_like_this(before, cost)}"
+    if is_free(cost):
+        return f"cost: free ({'already answered' if preview.stored else 'does not depend on private data'}); {left}"
+    return f"would cost: {charge(cost, before)}; {left}, {'–' if preview.refused is not None else then} after"
+
+
+def fewer_lines(preview: Preview) -> list[str]:
+    """For each column what fewer rows of a person would give, and for undeclared keys from which size on half of the
+    groups are shown, where that is known without asking.
+    """
+    fewer = preview.fewer
+    lines = []
+    for i, column in enumerate(preview.columns):
+        widths = [(one.rows_per_unit, one.half_widths[i]) for one in fewer]
+        known = [f"{rows} → ± {width(half)}" for rows, half in widths if half is not None]
+        if known:
+            lines.append(f"rows_per_unit for {plain(column.name)}: {'; '.join(known)}")
+    keys = [(one.rows_per_unit, one.keys) for one in fewer if one.keys is not None]
+    if keys:
+        shown = [f"{rows} → about {k.size:,}{' people' if k.unit == 'people' else ''}" for rows, k in keys]
+        lines.append(f"smallest group with a 50 % chance of being shown, by rows_per_unit: {'; '.join(shown)}")
+    if lines:
+        lines.append("a lower rows_per_unit reduces noise but down-weights people with more rows (possible bias)")
+    lost = [f"{one.rows_per_unit} → {float(100 * one.lost):.2g} %" for one in fewer if one.lost is not None]
+    return [*lines, *([f"approximate fraction of rows that would not count: {'; '.join(lost)}"] if lost else [])]

@@ -10,17 +10,16 @@ from collections.abc import Sequence
 from operator import itemgetter
 from typing import Any
 
+from sfumato.algebra.finished_tables import FinishedTable
+from sfumato.algebra.relations import fixed_in
 from sfumato.engines import Engine
 from sfumato.engines.base import JobRows, Rows
 from sfumato.errors import EngineError, QueryError
 from sfumato.gateway.answer import mechanism_of
 from sfumato.gateway.released_tables import Draws, ReleasedSet, released_tables
-from sfumato.mechanisms import Geometric, ThresholdedCounts
-from sfumato.mechanisms.order import numbers_of_steps
-from sfumato.sql.finished_tables import FinishedTable
-from sfumato.sql.relations import fixed_in
+from sfumato.mechanisms import Geometric, ThresholdedCounts, numbers_of_steps
 from sfumato.sql.release.plan import Plan
-from sfumato.sql.release.releases import GEOMETRIC, Cut, Part, ReleasedBundle
+from sfumato.sql.release.release_plan import GEOMETRIC, GroupingSetPlan, ReleasedBundle, ReleasePlan
 from sfumato.types import Exact
 
 _MOST_REFINED = 5000
@@ -45,7 +44,7 @@ def draw(engine: Engine, asked: Plan) -> Draws:
     return tuple(drawn)
 
 
-def _drawn(engine: Engine, part: Part, fixed: dict[int, FinishedTable]) -> ReleasedSet:
+def _drawn(engine: Engine, part: GroupingSetPlan, fixed: dict[int, FinishedTable]) -> ReleasedSet:
     """What is released of one grouping set; rows are not read where nothing is."""
     if part.selection is None and not (part.bundles and part.groups):
         return ReleasedSet((), ((),) * len(part.bundles))
@@ -60,7 +59,7 @@ def dry_run(engine: Engine, asked: Plan, draws: Draws) -> None:
             engine.dry_run(part.job, fixed)
 
 
-def _between(engine: Engine, cut: Cut, released: tuple[FinishedTable, ...]) -> dict[int, FinishedTable]:
+def _between(engine: Engine, cut: ReleasePlan, released: tuple[FinishedTable, ...]) -> dict[int, FinishedTable]:
     """The same after the charge."""
     detail, hint = "The charge stands.", "Split it into several queries: computing with stored answers is free."
     try:
@@ -72,7 +71,7 @@ def _between(engine: Engine, cut: Cut, released: tuple[FinishedTable, ...]) -> d
         raise BetweenStages(error.message, detail=detail, hint=hint, sqlstate=error.sqlstate) from None
 
 
-def _fixed(engine: Engine, cut: Cut, released: tuple[FinishedTable, ...]) -> dict[int, FinishedTable]:
+def _fixed(engine: Engine, cut: ReleasePlan, released: tuple[FinishedTable, ...]) -> dict[int, FinishedTable]:
     """The public rows made of earlier releases that private rows will meet, each computed once."""
     found: dict[int, FinishedTable] = {}
     for fixed in fixed_in(cut.release.below):
@@ -120,7 +119,7 @@ def refine(engine: Engine, asked: Plan, earlier: Plan, before: Draws) -> Draws:
     return (tuple(better),)
 
 
-def _release(part: Part, found: JobRows) -> ReleasedSet:
+def _release(part: GroupingSetPlan, found: JobRows) -> ReleasedSet:
     """Which open keys are shown, then noise on every sum of every group, in list and key order."""
     places = [part.kept.index(i) for i in (*part.chosen, *part.listed)]
     shown: tuple[tuple[Any, ...], ...] = ()
@@ -160,7 +159,7 @@ def _thresholded(law: ThresholdedCounts, keys: list[tuple[Any, ...]], found: Job
 
 
 def _chosen(
-    found: Rows, released: ReleasedBundle, part: Part, groups: Sequence[tuple[Any, ...]], places: list[int]
+    found: Rows, released: ReleasedBundle, part: GroupingSetPlan, groups: Sequence[tuple[Any, ...]], places: list[int]
 ) -> tuple[tuple[int, ...], ...]:
     """What is not a sum: noise on numbers of different values, or a choice in every group."""
     extra = released.extra
@@ -187,7 +186,7 @@ def _chosen(
     return tuple(chosen)
 
 
-def _noisy(released: ReleasedBundle, part: Part, exact: Exact) -> list[int]:
+def _noisy(released: ReleasedBundle, part: GroupingSetPlan, exact: Exact) -> list[int]:
     """Sums with noise, in the order of the groups."""
     if released.running is not None:
         return released.running.release(exact, part.groups)

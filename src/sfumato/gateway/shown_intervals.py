@@ -1,23 +1,25 @@
 """Intervals as they are shown: within what is possible, in the type of their column, rounded outward.
 
-Comes in: a question's origins, what was drawn, and the rows that are shown. Goes out: for each column its intervals,
-and whether each says nothing.
+Comes in: a question's origins, what was drawn, and the rows that are shown. Goes out: what each number of a column is
+worth: its interval, whether that says nothing, and whether there is none although noise is in the number.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from datetime import date
 from decimal import Context, Decimal
 from fractions import Fraction
-from typing import Any
+from typing import Any, NamedTuple
 
-from sfumato.gateway.interval_sources import DrawnNumbers, possible, released_as
-from sfumato.sql.aggregates import order
-from sfumato.sql.exact_numbers import ExactNumbers, common_unit
-from sfumato.sql.intervals.column_intervals import AlikeRows, intervals_of_column
-from sfumato.sql.intervals.provenance import Origin
-from sfumato.sql.tree import DATE, INTEGER, TIMES, Aggregate, Facts
+from sfumato.algebra.aggregates import order
+from sfumato.algebra.exact_numbers import ExactNumbers, common_unit
+from sfumato.algebra.tree import DATE, INTEGER, TIMES, Aggregate, Facts
+from sfumato.gateway.interval_sources import DrawnNumbers, is_constant, possible, released_as
+from sfumato.intervals.cell_intervals import Null
+from sfumato.intervals.column_intervals import AlikeRows, intervals_of_column
+from sfumato.intervals.provenance import Origin
 
 _WIDE = Context(prec=80)
 """More digits than a number of the engine has."""
@@ -25,33 +27,50 @@ _FINE = Fraction(1, 10**9)
 """The grid of numbers that have none."""
 _DIGITS = 30
 
-Range = tuple[Fraction | None, Fraction | None]
+
 ShownInterval = tuple[Any, Any] | None
+
+
+class NumberWorth(NamedTuple):
+    """What a number is worth; one without an interval that is neither `unknown` nor `bare` is exact."""
+
+    interval: ShownInterval = None
+    unknown: bool = False
+    """Its interval is the whole range, or any number is possible."""
+    bare: bool = False
+    """Noise is in it, and it has no interval."""
+
+
+Range = tuple[Fraction | None, Fraction | None]
 Drawn = tuple[DrawnNumbers, Fraction]
 """What was drawn, and the confidence that is asked for."""
 
 
 def intervals_shown(
     of: Origin | None, values: Sequence[Any], rows: Sequence[tuple[Any, ...]], found: Drawn, facts: Facts
-) -> list[tuple[ShownInterval, bool]]:
-    """The interval of each number of a column, and whether it says nothing: it is the whole range, or any number is
-    possible, of which there is no interval. A released number is within its possible range (semantics 4.3).
+) -> list[NumberWorth]:
+    """What each number of a column is worth. A released number is within its possible range (semantics 4.3).
 
     Where noise has made a number NULL, nothing is told of it, unless it is a mean.
     """
-    shown: list[tuple[ShownInterval, bool]] = [(None, False)] * len(rows)
+    shown = [NumberWorth()] * len(rows)
     if of is None:
         return shown
     for alike in intervals_of_column(of, rows, *found):
+        if isinstance(alike.number, Null) or is_constant(of, found[0], alike.slots):
+            continue
         aggregate = released_as(of, found[0], alike.slots)
         for place, one in zip(alike.places, _shown(alike, aggregate, facts), strict=True):
-            shown[place] = one if aggregate is not None or values[place] is not None else (None, one[1])
+            told = aggregate is not None or values[place] is not None
+            shown[place] = one if told else NumberWorth(None, one.unknown, bare=not one.unknown)
     return shown
 
 
-def _shown(alike: AlikeRows, aggregate: Aggregate | None, facts: Facts) -> list[tuple[ShownInterval, bool]]:
+def _shown(alike: AlikeRows, aggregate: Aggregate | None, facts: Facts) -> list[NumberWorth]:
     """The intervals of rows that are alike."""
     low, high = (None, None) if aggregate is None else possible(aggregate)
+    if aggregate is not None and facts.grid is None:
+        facts = replace(facts, grid=aggregate.facts.grid)  # a count among doubles is shown as a whole number
     whole: ShownInterval = None
     if low is not None and high is not None:
         (whole,) = _outward([low.numerator * high.denominator], [high.numerator * low.denominator],
@@ -59,7 +78,7 @@ def _shown(alike: AlikeRows, aggregate: Aggregate | None, facts: Facts) -> list[
     unknown = whole if alike.number is not None else None  # a mean of nobody knows how many is somewhere
     ends = alike.ends
     if ends is None:
-        return [(unknown, unknown is not None)] * len(alike.places)
+        return [NumberWorth(unknown, unknown is not None, bare=unknown is None)] * len(alike.places)
     if isinstance(ends.low, ExactNumbers) and isinstance(ends.high, ExactNumbers):
         unit = common_unit(ends.low.unit, ends.high.unit)
         known = _outward(ends.low.in_units(unit), ends.high.in_units(unit), unit, (low, high), facts)
@@ -69,7 +88,7 @@ def _shown(alike: AlikeRows, aggregate: Aggregate | None, facts: Facts) -> list[
             unit = common_unit(below, above)
             known += _outward([int(below / unit)], [int(above / unit)], unit, (low, high), facts)
     return [
-        (unknown, True) if place in ends.none else (one, one is not None and one == whole)
+        NumberWorth(unknown, unknown=True) if place in ends.none else NumberWorth(one, one is not None and one == whole)
         for place, one in enumerate(known)
     ]
 

@@ -10,13 +10,13 @@ import math
 from collections.abc import Callable
 from fractions import Fraction
 
+from sfumato.algebra.tree import Column
 from sfumato.errors import SfumatoError
 from sfumato.gateway.answer import expected_width, rank_words, width_of
 from sfumato.gateway.interval_sources import laws
 from sfumato.sql.release.plan import Plan
 from sfumato.sql.release.ranks import ranks
-from sfumato.sql.release.releases import GAUSSIAN, GEOMETRIC
-from sfumato.sql.tree import Column
+from sfumato.sql.release.release_plan import GAUSSIAN, GEOMETRIC
 
 _ROWS = 1000
 """The size of groups for which ratios are compared."""
@@ -87,6 +87,7 @@ def about_the_other(plan: Plan, planned: Callable[[str], Plan], *, composition: 
         return None
     if part is None or part > _WORTH_SAYING:
         return None
-    closes = " It leaves everybody's budget counted in rho only." if composition == "best" and epsilon_open else ""
-    closes = closes if other == GAUSSIAN else ""
-    return f'noise = "{other}" would give intervals of about {part:.2g} times this width, for the same rho.{closes}'
+    closes = ". From then on the budget of all analysts is tracked in rho only"
+    closes = closes if other == GAUSSIAN and composition == "best" and epsilon_open else ""
+    less = f"about {100 * (1 - part):.0f} % narrower at the same rho"
+    return f'{other.capitalize()} noise would make intervals {less} (noise = "{other}"){closes}'

@@ -3,7 +3,7 @@
     from sfumato import geo
     place = geo.within("ln 4", 200, around=(48.85, 2.35))      level ln 4 within 200 m, on a planar grid
     place.report(48.8584, 2.2945)                              one report
-    geo.retrieve(place, interest=300).radius                   how far around a report to ask a service
+    geo.retrieve(place, interest=300).grid_radius              how far around a report to ask a service
     geo.trace(place, budget="20 ln 4").report("ana", 48.8, 2.3)     many positions of one person, with a budget
     geo.evaluate(geo.GridCells(9, 9)).rows                         mechanisms of equal loss against several adversaries
 
@@ -13,7 +13,29 @@ Positions are degrees, distances are metres. Each name is imported when it is fi
 from __future__ import annotations
 
 from importlib import import_module
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:  # what `__getattr__` fetches, for type checkers and editors
+    from sfumato.geo.continuous import Discretisation as Discretisation
+    from sfumato.geo.definitions import check_definitions as check_definitions
+    from sfumato.geo.definitions import worst_prior as worst_prior
+    from sfumato.geo.evaluation import evaluate as evaluate
+    from sfumato.geo.evaluation import grid_optimum as grid_optimum
+    from sfumato.geo.files import ColumnChoice as ColumnChoice
+    from sfumato.geo.files import obfuscate_file as obfuscate_file
+    from sfumato.geo.frames import Around as Around
+    from sfumato.geo.frames import Worldwide as Worldwide
+    from sfumato.geo.grid_channels import GridCells as GridCells
+    from sfumato.geo.grid_channels import certified as certified
+    from sfumato.geo.lattice_noise import LatticeNoise as LatticeNoise
+    from sfumato.geo.mechanism import LocationMechanism as LocationMechanism
+    from sfumato.geo.retrieval import demonstrate as demonstrate
+    from sfumato.geo.retrieval import retrieve as retrieve
+    from sfumato.geo.saved_places import SavedPlaces as SavedPlaces
+    from sfumato.geo.traces import TraceMechanism as TraceMechanism
+    from sfumato.geo.zones import Zone as Zone
+
+    within, trace = LocationMechanism.within, TraceMechanism.of
 
 _HOMES = {
     "LocationMechanism": "mechanism",

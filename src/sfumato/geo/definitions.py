@@ -6,17 +6,28 @@
   for every prior.
 
 Each is computed from its own formula, in fractions: posteriors for the second, posteriors within balls for the third.
-The last two speak of all priors; they are checked on the priors that are given, and on `worst_prior`, where the third
-comes as near to the first as anybody likes. A definition is said to hold only if that is certain.
+The last two speak of all priors. They are checked on the uniform prior and, for each report and each pair of inputs, on
+`worst_prior`: nearly all weight on one input and so little on the other that its posterior grows by more than
+e^(epsilon d) if any prior lets it. So the three definitions agree on every channel. Priors that are given take the
+place of these. A definition is said to hold only if that is certain.
+
+Guarantee: without given priors, the three answers are equal.
+Proof: let D >= e^(-epsilon d) be the fraction that decides. If K(x) D > K(y), the prior with weight w < (K(x) D -
+K(y))/(K(x) - K(y)) on x and the rest on y has w K(x)/(w K(x) + (1 - w) K(y)) D > w; odds are K(x)/K(y) for every prior.
+If K(x) D <= K(y) for all pairs, then also for sums over a ball.
+Reference: Andrés, Bordenabe, Chatzikokolakis, Palamidessi, CCS 2013, theorem 3.1 and 3.2.
+Checked by: geo::the_three_definitions_agree_on_random_channels
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from itertools import groupby
+from itertools import groupby, permutations
 from typing import Any
+
+import numpy as np
 
 from sfumato.design.level import Level, as_level
 from sfumato.design.priors import Prior, as_prior
@@ -26,11 +37,13 @@ from sfumato.reals import Real, as_real
 from sfumato.types import as_written
 
 _BITS = 160
+RARE = Fraction(1, 10**6)
+_Check = Callable[[Sequence[Fraction], Sequence[Fraction], Sequence[Sequence[Distance]], "_Decays"], bool]
 
 
 @dataclass(frozen=True)
 class Definitions:
-    """Which of the three definitions hold at this epsilon, for these priors."""
+    """Which of the three definitions hold at this epsilon."""
 
     distances: bool
     odds: bool
@@ -38,22 +51,27 @@ class Definitions:
 
 
 def check_definitions(
-    channel: Channel, epsilon: Any, metric: Metric = "euclidean", priors: Sequence[Prior] = ("uniform",)
+    channel: Channel, epsilon: Any, metric: Metric = "euclidean", priors: Sequence[Prior] | None = None
 ) -> Definitions:
-    """Check all three definitions on a channel of fractions whose inputs are points."""
+    """Check all three definitions on a channel of fractions whose inputs are points; `priors` are those that the last
+    two are checked on: without them, the worst ones of every pair are.
+    """
     rows = [[as_written(p) for p in row] for row in channel.matrix]
     apart = distances(metric, channel.inputs)
     decays = _Decays(as_level(epsilon))
-    beliefs = [as_prior(prior, channel.inputs) for prior in priors]
+    beliefs = [as_prior(prior, channel.inputs) for prior in (("uniform",) if priors is None else priors)]
     columns = list(zip(*rows, strict=True))
-    return Definitions(
-        all(_close(column, apart, decays) for column in columns),
-        all(_odds(column, prior, apart, decays) for prior in beliefs for column in columns),
-        all(_knowledge(column, prior, apart, decays) for prior in beliefs for column in columns),
-    )
+
+    pairs = list(_worst_pairs(rows, apart)) if priors is None else []
+
+    def hold(check: _Check) -> bool:
+        given = (check(column, prior, apart, decays) for prior in beliefs for column in columns)
+        return all(pair.holds(check, decays) for pair in pairs) and all(given)
+
+    return Definitions(all(_close(column, apart, decays) for column in columns), hold(_odds), hold(_knowledge))
 
 
-def worst_prior(size: int, likely: int, rare: int, weight: Any = Fraction(1, 10**6)) -> list[Fraction]:
+def worst_prior(size: int, likely: int, rare: int, weight: Any = RARE) -> list[Fraction]:
     """Nearly all weight on one input and a little on another: here the gain of knowledge is largest."""
     share = as_written(weight, "weight")
     return [1 - share if x == likely else share if x == rare else Fraction(0) for x in range(size)]
@@ -67,19 +85,55 @@ class _Decays:
 
     def allows(self, large: Fraction, small: Fraction, distance: Distance) -> bool:
         """Whether large <= e^(epsilon distance) small, for certain."""
-        if large <= small:
-            return True
+        return large <= small or large * self.of(distance) <= small
+
+    def rare(self, large: Fraction, small: Fraction, distance: Distance) -> Fraction:
+        """A weight so small that a posterior shows whether large > e^(epsilon distance) small."""
+        excess = large * self.of(distance) - small
+        return excess / (large - small) / 2 if excess > 0 else RARE
+
+    def of(self, distance: Distance) -> Fraction:
+        """An upper end for one distance."""
         key = id(distance) if isinstance(distance, Real) else distance
         if key not in self.known:
             decay = self.level.decay(distance)
             self.known[key] = (
                 Fraction(as_real(decay).enclose(_BITS)[1], 1 << _BITS) if isinstance(decay, Real) else decay
             )
-        return large * self.known[key] <= small
+        return self.known[key]
 
 
 def _close(column: Sequence[Fraction], apart: Sequence[Sequence[Distance]], decays: _Decays) -> bool:
     return all(decays.allows(a, b, apart[x][y]) for x, a in enumerate(column) for y, b in enumerate(column) if x != y)
+
+
+@dataclass(frozen=True)
+class _Pair:
+    """Two inputs and a report that makes the first likelier: what they need to be checked alone."""
+
+    chances: tuple[Fraction, Fraction]
+    distance: Distance
+
+    def holds(self, check: _Check, decays: _Decays) -> bool:
+        """Whether a definition holds for the worst prior; inputs without weight change nothing."""
+        zero = Fraction(0)
+        apart = [[zero, self.distance], [self.distance, zero]]
+        return check(self.chances, worst_prior(2, 1, 0, decays.rare(*self.chances, self.distance)), apart, decays)
+
+
+def _worst_pairs(rows: Sequence[Sequence[Fraction]], apart: Sequence[Sequence[Distance]]) -> Iterator[_Pair]:
+    """Every ordered pair of inputs with the reports whose probabilities have the largest ratio. For a prior on two
+    inputs, posteriors grow with that ratio, so that no other report refutes what these do not. Floats leave out only
+    reports whose ratio is certainly smaller.
+    """
+    table = np.array([[float(p) for p in row] for row in rows])
+    for x, y in permutations(range(len(rows)), 2):
+        with np.errstate(divide="ignore", invalid="ignore"):
+            ratios = table[x] / table[y]
+        largest = np.max(ratios, where=np.isfinite(ratios), initial=0.0)
+        for z in np.flatnonzero(~(ratios < largest * (1 - 1e-9))).tolist():
+            if rows[x][z] > rows[y][z]:  # a report that is rarer makes nobody surer
+                yield _Pair((rows[x][z], rows[y][z]), apart[x][y])
 
 
 def _odds(

@@ -86,8 +86,8 @@ class Evaluation:
             for p in dict.fromkeys(row.prior for row in self.rows)
         ]
         lines.append(
-            "the optimum for the uniform prior is not unique: two solutions of the same linear program differ by up to "
-            f"{max(spread):.3f} in the adversary's error under another prior"
+            "Shokri's optimum for the uniform prior is degenerate: its linear program has many solutions of the same "
+            f"value, two of which differ by up to {max(spread):.3f} in the adversary's error under another prior"
         )
         dummies = next((row.mechanism for row in self.rows if row.mechanism.endswith(" dummies")), None)
         if dummies is not None:

@@ -72,7 +72,7 @@ def planar(cells: GridCells, epsilon: float) -> Floats:
     """
     far = max(cells.width, cells.height) + _TAIL / epsilon
     if 2 * far > _WINDOW:
-        raise InputError("the noise is much wider than the grid", hint="Use larger cells or a larger epsilon.")
+        raise InputError("the noise is much wider than the grid", hint="Use a smaller --side, or a larger epsilon.")
     fine = max(1, min(int(_WINDOW / (2 * far)), 15) - 1) | 1
     reach = int(far * fine) + fine
     axis = np.arange(-reach, reach + 1, dtype=np.float64) / fine

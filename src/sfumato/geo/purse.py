@@ -5,14 +5,17 @@ Amounts are whole multiples of 1e-15, as everywhere in the project.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Protocol
+from types import MappingProxyType
+from typing import Protocol, TypeVar
 
 from sfumato.errors import BudgetError
 from sfumato.types import show
 
 Point = tuple[int, ...]
+T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -21,6 +24,9 @@ class Held:
 
     spent: Fraction
     last: Point | None
+
+
+NOBODY = Held(Fraction(0), None)
 
 
 class Purse(Protocol):
@@ -35,26 +41,43 @@ class Purse(Protocol):
     def remember(self, person: str, point: Point) -> None:
         """Keep the last report."""
 
+    def together(self, run: Callable[[Purse], T]) -> T:
+        """Run this with a purse that nobody else spends from meanwhile, and keep all that it spent and remembered at
+        once: it is kept when this returns, and none of it if this raises.
+        """
+
 
 class MemoryPurse:
-    """A purse that ends with the process."""
+    """A purse that ends with the process; `before` is what others have kept."""
 
-    def __init__(self) -> None:
-        self._held: dict[str, Held] = {}
+    def __init__(self, before: Mapping[str, Held] = MappingProxyType({})) -> None:
+        self._before, self._held = before, dict[str, Held]()
+
+    def _key(self, person: str) -> str:
+        """The name under which a person is kept."""
+        return person
 
     def held(self, person: str) -> Held:
         """What is known about a person."""
-        return self._held.get(person, Held(Fraction(0), None))
+        key = self._key(person)
+        return self._held.get(key) or self._before.get(key, NOBODY)
 
     def charge(self, person: str, cost: Fraction, budget: Fraction) -> None:
         """Add a cost within the budget."""
         before = self.held(person)
         check_budget(before.spent, cost, budget)
-        self._held[person] = Held(before.spent + cost, before.last)
+        self._held[self._key(person)] = Held(before.spent + cost, before.last)
 
     def remember(self, person: str, point: Point) -> None:
         """Keep the last report."""
-        self._held[person] = Held(self.held(person).spent, point)
+        self._held[self._key(person)] = Held(self.held(person).spent, point)
+
+    def together(self, run: Callable[[Purse], T]) -> T:
+        """Run this on a purse of its own, and keep what it spent and remembered."""
+        purse = MemoryPurse(self._held)
+        result = run(purse)
+        self._held |= purse._held
+        return result
 
 
 def check_budget(spent: Fraction, cost: Fraction, budget: Fraction) -> None:

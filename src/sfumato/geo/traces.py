@@ -1,28 +1,36 @@
-"""Traces: many positions of one person, with a budget for all of them and a prediction that saves most of it.
+"""Traces: many positions of one person, with a budget for all of them and a prediction that saves much of it.
 
 Independent reports about one place average out, so each costs its level again. The predictive mechanism first tests
 privately whether the last report is still good enough: if it is, it is reported again and only the test is paid. A
-person who stays at a place gets the same answer again, without a cache whose hits would tell that it is the same place.
-When the budget does not allow a test and a fresh report, the last report is held for good.
+person who stays at a place mostly gets the same answer again, without a cache whose hits would tell that it is the same
+place. When the budget does not allow a test and a fresh report, the last report is held for good.
+
+The default threshold is the distance that holds 95 % of fresh reports plus twice the scale of the test's noise. With
+the default test, a quarter of the level, a person who stays gets the same answer in 97 % of the repetitions, and each
+costs 0.28 levels. The price is accuracy: a person who leaves keeps the last report up to about the threshold, 1.9 km
+for ln 4 within 200 m. A larger threshold would save at most 0.03 levels more; a dearer test allows a smaller one.
 
 Guarantee: for two traces of one person whose positions differ by at most `radius` metres at every time, the
 probabilities of everything that is reported differ by a factor of at most e^budget.
 Proof: the test compares floor(|z - g|), a whole number of grid steps that two positions at distance D change by at most
 (D + slack)/step + 1, with a threshold plus two-sided geometric noise whose rate per step is test/(radius + slack +
-step): its outcome costs at most `test`. A fresh report costs `level` (mechanism). Costs add up, what is spent is
-charged before a draw, and no charge exceeds the budget. Whether a step is a repetition, a fresh report or a held one is
-decided by noisy outcomes and by what was spent, never by the position: one outside of a planar region counts as a place
-of it, for a trace that ends at the border would tell where it went. Projecting and clipping move no two places apart.
+step): its outcome costs at most `test`. A fresh report costs `level` (mechanism). Costs add up, no charge exceeds the
+budget, and what is spent is charged before a report leaves: before each draw, or a batch in one transaction. Whether a
+step is a repetition, a fresh report or a held one is decided by noisy outcomes and by what was spent, never by the
+position: one outside of a planar region counts as a place of it, for a trace that ends at the border would tell where
+it went. Projecting and clipping move no two places apart.
 Reference: Chatzikokolakis, Palamidessi, Stronati, PETS 2014 (predictive mechanism); the spending rule is a filter.
-Checked by: geo::the_test_of_a_prediction_costs_what_it_says, geo::a_trace_never_exceeds_its_budget
+Checked by: geo::the_test_of_a_prediction_costs_what_it_says, geo::a_trace_never_exceeds_its_budget,
+geo::a_person_who_stays_mostly_gets_the_same_answer
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
-from functools import cached_property
-from math import isqrt
+from functools import cached_property, partial
+from math import exp, factorial, isqrt
 from typing import Any
 
 import numpy as np
@@ -33,12 +41,18 @@ from sfumato.errors import BudgetError
 from sfumato.geo.frames import slack
 from sfumato.geo.mechanism import LocationMechanism
 from sfumato.geo.purse import MemoryPurse, Point, Purse
-from sfumato.geo.retrieval import planar_tail, quantile, spatial_tail
+from sfumato.geo.retrieval import quantile
 from sfumato.reals import round_down, round_up
 from sfumato.sampling import Bits, sample_laplace
+from sfumato.types import positive
 
 Floats = NDArray[np.float64]
 FRESH, REPEATED, HELD = "fresh", "repeated", "held"
+TOGETHER = 2000
+"""Positions that are charged in one transaction: enough to share its cost, few enough that other processes which spend
+from the same ledger do not wait for long."""
+_CONFIDENCE, _SCALES = 0.95, 2
+"""The default threshold: this part of fresh reports, and so many times the scale of the test's noise."""
 
 
 @dataclass(frozen=True)
@@ -51,12 +65,17 @@ class TraceStep:
     spent: Fraction
 
 
+_Drawn = tuple[Point, str, Fraction]
+"""The grid point of a step, its kind and its cost."""
+
+
 @dataclass(frozen=True, eq=False)
 class TraceMechanism:
     """Reports for a person's positions, one after another.
 
     `budget` is a level within the mechanism's radius, for the whole trace; `test` is the level of one test, a quarter
-    of the mechanism's own where none is named; `threshold` is how far off a report may be to be repeated, in metres.
+    of the mechanism's own where none is named; `threshold` is how far off a report may be to be repeated, in metres
+    (a report that is exactly so far off is repeated with a chance of one half).
     """
 
     mechanism: LocationMechanism
@@ -75,15 +94,22 @@ class TraceMechanism:
         threshold: Any = None,
         purse: Purse | None = None,
     ) -> TraceMechanism:
-        """With defaults: the threshold is the radius that holds 95 % of fresh reports."""
+        """With defaults: a quarter of the level for a test, and the threshold that the module describes."""
         own = mechanism.level
         tested = Level(own.times / 4, own.odds) if test is None else as_level(test)
-        if threshold is None:
-            tail = planar_tail if mechanism.frame.dimensions == 2 else spatial_tail
-            metres = Fraction(round(quantile(tail, 0.95) / float(mechanism.inner.epsilon)))
-        else:
-            metres = Fraction(threshold)
-        return cls(mechanism, as_level(budget), tested, metres, purse or MemoryPurse())
+        metres = Fraction(0) if threshold is None else positive(threshold, "threshold")
+        trace = cls(mechanism, as_level(budget), tested, metres, purse or MemoryPurse())
+        return replace(trace, threshold=trace._usual_threshold()) if threshold is None else trace
+
+    def _usual_threshold(self) -> Fraction:
+        frame = self.mechanism.frame
+
+        def tail(t: float) -> float:
+            """P(epsilon |noise| > t) with all its dimensions, as the test sees it."""
+            return exp(-t) * sum(t**k / factorial(k) for k in range(frame.dimensions))
+
+        fresh = quantile(tail, _CONFIDENCE) / float(self.mechanism.noise.rate)
+        return frame.step * round(fresh + _SCALES / float(self.test_rate))
 
     @cached_property
     def total(self) -> Fraction:
@@ -114,26 +140,48 @@ class TraceMechanism:
         )
 
     def report(self, person: str, lat: Any, lon: Any) -> TraceStep:
-        """The next report of a person."""
-        frame = self.mechanism.frame
-        point = tuple(frame.to_grid(np.array([float(lat)]), np.array([float(lon)]), refuse=False)[0].tolist())
-        held = self.purse.held(person)
-        before = held.spent
+        """The next report of a person; each cost is charged before its draw."""
+        points = self._points([float(lat)], [float(lon)])
+        return self._steps([self._next(self.purse, person, points[0])])[0]
+
+    def report_many(self, people: Sequence[str], lat: Any, lon: Any) -> list[TraceStep]:
+        """The next report for each position, in their order. Charges are made together, `TOGETHER` positions at a time;
+        all of them are made when this returns.
+        """
+        rows = list(zip(people, self._points(lat, lon), strict=True))
+        drawn: list[_Drawn] = []
+        for first in range(0, len(rows), TOGETHER):
+            drawn += self.purse.together(partial(self._next_many, rows[first : first + TOGETHER]))
+        return self._steps(drawn)
+
+    def _points(self, lat: Any, lon: Any) -> list[Point]:
+        grid = self.mechanism.frame.to_grid(np.asarray(lat, np.float64), np.asarray(lon, np.float64), refuse=False)
+        return [tuple(point) for point in grid.tolist()]
+
+    def _next_many(self, rows: Sequence[tuple[str, Point]], purse: Purse) -> list[_Drawn]:
+        return [self._next(purse, person, point) for person, point in rows]
+
+    def _next(self, purse: Purse, person: str, point: Point) -> _Drawn:
+        held = purse.held(person)
+        spent = Fraction(0)
         if held.last is not None:
-            if before + self._test_cost + self._fresh_cost > self.total:
-                return self._step(person, held.last, HELD, before)
-            self.purse.charge(person, self._test_cost, self.total)
+            if held.spent + self._test_cost + self._fresh_cost > self.total:
+                return held.last, HELD, spent
+            purse.charge(person, self._test_cost, self.total)
+            spent = self._test_cost
             if self.passes(tuple(a - b for a, b in zip(point, held.last, strict=True))):
-                return self._step(person, held.last, REPEATED, before)
-        self.purse.charge(person, self._fresh_cost, self.total)
+                return held.last, REPEATED, spent
+        purse.charge(person, self._fresh_cost, self.total)
         noise = self.mechanism.noise.sample(1)[0].tolist()
         fresh = tuple(a + b for a, b in zip(point, noise, strict=True))
-        self.purse.remember(person, fresh)
-        return self._step(person, fresh, FRESH, before)
+        purse.remember(person, fresh)
+        return fresh, FRESH, spent + self._fresh_cost
 
-    def _step(self, person: str, point: Point, kind: str, before: Fraction) -> TraceStep:
-        lat, lon = self.mechanism.frame.from_grid(np.array([point], np.int64))
-        return TraceStep(float(lat[0]), float(lon[0]), kind, self.purse.held(person).spent - before)
+    def _steps(self, drawn: Sequence[_Drawn]) -> list[TraceStep]:
+        points = np.array([point for point, _, _ in drawn], np.int64).reshape(-1, self.mechanism.frame.dimensions)
+        lat, lon = self.mechanism.frame.from_grid(points)
+        rows = zip(lat.tolist(), lon.tolist(), drawn, strict=True)
+        return [TraceStep(a, b, kind, spent) for a, b, (_, kind, spent) in rows]
 
     def check_first(self) -> None:
         """Raise BudgetError where the budget does not allow a single report."""

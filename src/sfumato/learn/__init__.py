@@ -5,5 +5,6 @@ record for each exercise in the table EXERCISES; `holdout` is the demonstration.
 """
 
 from sfumato.learn.exercises import EXERCISES, Exercise, check
+from sfumato.learn.holdout import EPSILON, FEATURES, PEOPLE, study
 
-__all__ = ["EXERCISES", "Exercise", "check"]
+__all__ = ["EPSILON", "EXERCISES", "FEATURES", "PEOPLE", "Exercise", "check", "study"]

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from sfumato import design
-from sfumato.accounting.compose import advanced, group, sequential
+from sfumato.accounting import advanced, group, sequential
 from sfumato.attacks.promise import chance_to_read, most_right
 from sfumato.design.distance import skewed_distance
 from sfumato.errors import InputError
@@ -131,7 +131,7 @@ _TABLE: Iterable[Exercise] = (
     ),
     Exercise(
         "advanced",
-        "A hundred answers of epsilon 0.1 each and a delta of 1e-6. Which epsilon does advanced composition give?",
+        "A hundred answers cost epsilon 0.1 each, and delta is 1e-6. Which epsilon does advanced composition give?",
         _advanced,
         "sfumato budget split",
     ),
@@ -143,28 +143,28 @@ _TABLE: Iterable[Exercise] = (
     ),
     Exercise(
         "guess",
-        "The truth is 0, 1 or 2, each as likely; the truncated geometric mechanism answers with epsilon ln 2. How "
+        "The truth is 0, 1 or 2, equally likely; the truncated geometric mechanism answers with epsilon ln 2. How "
         "often is the best guess right?",
         _vulnerability,
         'sfumato design utility truncated-geometric --inputs 0..2 --epsilon "ln 2"',
     ),
     Exercise(
         "distance",
-        "What is the statistical distance between the answers of somebody ill and somebody well, by the two coins?",
+        "With these two coins, what is the statistical distance between the answers of an ill and a healthy person?",
         _statistical,
         'sfumato design distance "no=3/4,yes=1/4" "no=1/4,yes=3/4"',
     ),
     Exercise(
         "promise",
-        "A gateway promises epsilon 1, one person more or less being neighbours. You guess somebody's yes or no with "
-        "probability 1/2. With which probability may a claim be right after its answers, at most?",
+        "A gateway promises epsilon 1 for adding or removing one person. Before any answer, your guess about somebody "
+        "is right with probability 1/2. After the answers, what is the largest probability that it is right?",
         _promise,
         "sfumato attack differencing",
     ),
     Exercise(
         "one-person",
-        "All of an epsilon of 4 is spent on counting one person with the secret and without it, and where the two "
-        "contradict each other you toss a coin. How often are you right?",
+        "You spend all of epsilon 4 on two noisy counts of one person, with the secret and without it, and toss a coin "
+        "where they contradict each other. How often are you right?",
         _one_person,
         "sfumato attack differencing",
     ),
@@ -189,10 +189,10 @@ def read_number(text: str) -> float:
     """What somebody wrote as a number."""
     form = _FORM.fullmatch(text)
     if form is None or (form[3] is not None and float(form[3]) == 0):
-        raise InputError(f'"{text}" is no number', hint="Write 0.25, 1/4, 25 % or ln 3.")
+        raise InputError(f'"{text}" is not a number', hint="Write 0.25, 1/4, 25 % or ln 3.")
     number = float(form[2]) / (float(form[3]) if form[3] else 1.0)
     if form[1]:
         if number <= 0:
-            raise InputError(f'"{text}" is no number', hint="A logarithm is of a number above 0.")
+            raise InputError(f'"{text}" is not a number', hint="A logarithm is of a number above 0.")
         number = math.log(number)
     return number / 100 if form[4] else number

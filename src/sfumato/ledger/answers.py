@@ -63,7 +63,7 @@ def check_refines(connection: StoreConnection, question: str, version: str, befo
     ).fetchall()
     bodies = [read_entry(connection, seq).body for (seq,) in later]
     if any(body.get("question") == question and body.get("version") == version for body in bodies):
-        raise Overtaken("somebody has asked for a better answer already")
+        raise Overtaken("a better answer was requested already")
 
 
 def _load(connection: StoreConnection, row: tuple[Any, ...]) -> Stored:

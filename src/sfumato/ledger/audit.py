@@ -272,4 +272,4 @@ def _check_keys(connection: StoreConnection, replay: Replay) -> None:
     for analyst, question, epsilon, seq in connection.execute("SELECT analyst, question, epsilon, debit FROM key"):
         paid = debits.get(seq)
         if paid is None or paid.body["question"] != question or Fraction(paid.body["epsilon"]) < Fraction(epsilon):
-            raise LedgerError(f'an idempotency key of "{analyst}" stands for another query')
+            raise LedgerError(f'an idempotency key of "{analyst}" was used for a different query')

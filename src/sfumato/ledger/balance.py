@@ -8,7 +8,7 @@ from __future__ import annotations
 from sfumato.accounting import PrivacyFilter
 from sfumato.ledger.charging import find_cells
 from sfumato.ledger.protocol import StoreConnection
-from sfumato.ledger.records import EVERYBODY, SpendingTerms, Standing
+from sfumato.ledger.records import EVERYBODY, BudgetState, SpendingTerms
 from sfumato.ledger.running_sums import read_sums
 from sfumato.types import Loss
 
@@ -21,21 +21,20 @@ def find_standing(
     cells: tuple[str, ...] | None,
     version: str | None,
     rows: str | None,
-) -> Standing:
+) -> BudgetState:
     """Of an analyst, or of everybody together; what is left is for a question to all, or to these cells."""
 
     def left(budget: PrivacyFilter, who: str) -> Loss:
         budget.restore(read_sums(connection, who))
         return budget.remaining(find_cells(connection, terms, who, cells=cells, version=version, rows=rows))
 
-    filters = terms.filters()
-    total = filters[EVERYBODY]
+    total = terms.filter_of(EVERYBODY)
     to_all = left(total, EVERYBODY)
     if analyst is None:
-        return Standing(total.limit, total.spent, to_all)
-    own = filters.get(analyst, terms.filters()[EVERYBODY])
+        return BudgetState(total.limit, total.spent, to_all)
+    own = terms.filter_of(analyst)
     to_her = left(own, analyst)
-    return Standing(own.limit, own.spent, _least(to_all, to_her) if analyst in filters else to_all)
+    return BudgetState(own.limit, own.spent, _least(to_all, to_her) if analyst in terms.shares else to_all)
 
 
 def count_left(
@@ -49,12 +48,12 @@ def count_left(
     rows: str | None,
 ) -> int:
     """How many more releases of this price fit, for an analyst or for everybody."""
-    filters = terms.filters()
-    names = {EVERYBODY, EVERYBODY if analyst is None or analyst not in filters else analyst}
-    for who in names:
-        filters[who].restore(read_sums(connection, who))
-    touched = {who: find_cells(connection, terms, who, cells=cells, version=version, rows=rows) for who in names}
-    return min(filters[who].remaining_count(loss, touched[who]) for who in names)
+    names = (EVERYBODY,) if analyst is None or analyst not in terms.shares else (EVERYBODY, analyst)
+    filters = {who: terms.filter_of(who) for who in names}
+    for who, budget in filters.items():
+        budget.restore(read_sums(connection, who))
+    touched = {who: find_cells(connection, terms, who, cells=cells, version=version, rows=rows) for who in filters}
+    return min(budget.remaining_count(loss, touched[who]) for who, budget in filters.items())
 
 
 def _least(one: Loss, other: Loss) -> Loss:

@@ -31,7 +31,7 @@ def check_cells(cells: object, terms: SpendingTerms) -> tuple[str, ...] | None:
     if cells is None:
         return None
     if terms.partition is None:
-        raise InputError("the ledger has no partition of people", hint="Charge the query to everybody.")
+        raise InputError("the ledger has no partition of people", hint="Charge the query to all people.")
     if not isinstance(cells, tuple) or not cells or not all(_is_name(cell) for cell in cells):
         raise InputError(
             f"cells must be one name or more, of 1 to {LONGEST_CELL} printable characters, but are {cells!r:.80}"

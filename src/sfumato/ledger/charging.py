@@ -12,14 +12,23 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
-from sfumato.accounting import KINDS, Event, PrivacyFilter, Refinement, TouchedCells, price
+from sfumato.accounting import BUDGET_REFUSALS, KINDS, Event, PrivacyFilter, Refinement, TouchedCells, price
 from sfumato.errors import BudgetError, InputError, LedgerError
 from sfumato.ledger.answers import check_refines, find_answer, find_best_answer
 from sfumato.ledger.cells import check_cells, scope_of, weigh, write_cells
 from sfumato.ledger.chain import append, read_entry, read_last
 from sfumato.ledger.moved_ledger import check_here
 from sfumato.ledger.protocol import StoreConnection, dialect_of
-from sfumato.ledger.records import EVERYBODY, Claimed, Receipt, SpendingTerms, Stored, Superseded, loss_to_dict, name
+from sfumato.ledger.records import (
+    EVERYBODY,
+    ClaimedElsewhere,
+    Receipt,
+    SpendingTerms,
+    Stored,
+    Superseded,
+    loss_to_dict,
+    name,
+)
 from sfumato.ledger.running_sums import add, read_sums, write_sums
 from sfumato.ledger.schema import check_format
 from sfumato.ledger.spending import write_spending
@@ -27,7 +36,7 @@ from sfumato.types import Loss, positive
 
 
 @dataclass(frozen=True, slots=True)
-class Rules:
+class ChargingRules:
     """What this process believes about the ledger: the data set and the policy, and filters to decide with."""
 
     data_id: str
@@ -93,7 +102,7 @@ def make_request(
 
 
 def decide(
-    connection: StoreConnection, rules: Rules, request: ChargeRequest, now: str, *, wait: bool = False
+    connection: StoreConnection, rules: ChargingRules, request: ChargeRequest, now: str, *, wait: bool = False
 ) -> Receipt | Stored:
     """The whole of a debit, in the order in which it may end.
 
@@ -110,7 +119,7 @@ def decide(
     dialect.check_fits(request.question, request.version, str(request.epsilon))
     dialect.check_fits(request.analyst, request.key or "")
     if not dialect.claim(connection, request.question) and wait:
-        raise Claimed("another gateway is already answering the same query")
+        raise ClaimedElsewhere("another gateway is already answering the same query")
     receipt = os.urandom(16).hex()  # a name, not noise
     entry = append(connection, now, "debit", request.analyst, _body(receipt, request))
     for who, state in states.items():
@@ -124,7 +133,7 @@ def decide(
 
 
 def find_again(
-    connection: StoreConnection, rules: Rules, asked: tuple[str, str, Fraction], by: ChargeRequest | None = None
+    connection: StoreConnection, rules: ChargingRules, asked: tuple[str, str, Fraction], by: ChargeRequest | None = None
 ) -> Stored | None:
     """The answer that a question gets for nothing, if questions are answered at all now."""
     check_current(connection, rules)
@@ -147,7 +156,7 @@ def _body(receipt: str, request: ChargeRequest) -> dict[str, Any]:
     }
 
 
-def check_current(connection: StoreConnection, rules: Rules) -> None:
+def check_current(connection: StoreConnection, rules: ChargingRules) -> None:
     """The file is still of the known format, and the policy in force is the one that this process opened it with."""
     check_format(dialect_of(connection).read_format(connection))
     row = connection.execute(
@@ -161,12 +170,12 @@ def check_current(connection: StoreConnection, rules: Rules) -> None:
         )
 
 
-def check_serving(connection: StoreConnection, rules: Rules, version: str) -> None:
+def check_serving(connection: StoreConnection, rules: ChargingRules, version: str) -> None:
     """The ledger is here, the owner has not frozen the budget, and this data version has not failed too often."""
     if check_here(connection):
         raise BudgetError(
             f'the budget of "{rules.data_id}" is frozen: no query is answered',
-            hint="The owner can unfreeze it, in the console or with `sfumato ledger thaw`.",
+            hint="The owner can unfreeze it, in the console or with `sfumato ledger unfreeze`.",
         )
     if count_failures(connection, version) >= rules.terms.failures:
         raise LedgerError(
@@ -215,7 +224,7 @@ def _remember_key(connection: StoreConnection, request: ChargeRequest, debit: in
         )
 
 
-def _admit(connection: StoreConnection, rules: Rules, request: ChargeRequest) -> dict[str, dict[str, int]]:
+def _admit(connection: StoreConnection, rules: ChargingRules, request: ChargeRequest) -> dict[str, dict[str, int]]:
     """The sums after this debit, of everybody and of the analyst; or the refusal of the narrower budget."""
     after: dict[str, dict[str, int]] = {}
     refusals: list[tuple[Fraction, BudgetError]] = []
@@ -259,5 +268,7 @@ def _room(left: Loss) -> Fraction:
 def _refusal(data_id: str, who: str, error: BudgetError) -> BudgetError:
     """The refusal of a filter, with the names that only the ledger knows."""
     owner = f'"{data_id}"' if who == EVERYBODY else f'"{who}" on "{data_id}"'
-    message = f"budget of {owner} is spent" if error.message == "budget is spent" else error.message
+    message = error.message
+    if message in BUDGET_REFUSALS:
+        message = message.replace("budget", f"budget of {owner}", 1)
     return BudgetError(message, detail=error.detail, hint=error.hint, sqlstate=error.sqlstate)

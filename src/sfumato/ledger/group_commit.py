@@ -26,7 +26,7 @@ from sfumato.ledger import chain
 from sfumato.ledger.operator_messages import AGAIN, Owner
 from sfumato.ledger.protocol import Head, Store, StoreConnection, Work
 from sfumato.ledger.records import OutcomeUnknown
-from sfumato.ledger.steps import NEXT, Heard, Step, Tell
+from sfumato.ledger.steps import NEXT, Step, StepReply, StepResult
 from sfumato.ledger.store import unreachable
 
 T = TypeVar("T")
@@ -147,26 +147,26 @@ class LedgerWriter:
     def _serve(self, jobs: Jobs) -> None:
         """One transaction, step by step, until it is known what to tell."""
         batch = _Batch(jobs)
-        at: Step | Tell = Step.BEGIN
+        at: Step | StepReply = Step.BEGIN
         while isinstance(at, Step):
             try:
                 heard = self._do(at, batch)
             except Exception as error:  # noqa: BLE001 - whatever it was, nobody may be told that it is on the disk
                 batch.error, heard = error, self._store.hear(error)
             at = NEXT[at, heard]
-        if at is Tell.RESULTS:
+        if at is StepReply.RESULTS:
             for (_, future), (result, refusal) in zip(jobs, batch.outcomes, strict=True):
                 future.set_exception(refusal) if refusal is not None else future.set_result(result)
             self._keep_up()
             return
-        if at is Tell.END:
+        if at is StepReply.END:
             assert batch.error is not None
             self._die(batch.error)
         else:
             self._store.undo()
-        _tell_all(jobs, batch.error, unknown=at is Tell.UNKNOWN)
+        _tell_all(jobs, batch.error, unknown=at is StepReply.UNKNOWN)
 
-    def _do(self, step: Step, batch: _Batch) -> Heard:
+    def _do(self, step: Step, batch: _Batch) -> StepResult:
         match step:
             case Step.BEGIN:
                 batch.connection = self._store.begin()
@@ -177,13 +177,13 @@ class LedgerWriter:
             case Step.COMMIT:
                 self._store.commit()
             case Step.LOOK:
-                return Heard.DONE if self._store.look(batch.head) else Heard.ABSENT
+                return StepResult.DONE if self._store.look(batch.head) else StepResult.ABSENT
             case Step.NOTE:
                 self._store.check_after(batch.head)
                 if self._store.changes() != self._changes:
                     self._changes = self._store.changes()
                     self._committed(batch.head)
-        return Heard.DONE
+        return StepResult.DONE
 
     def _attempt(self, connection: StoreConnection, work: Work[Any]) -> tuple[Any, Exception | None]:
         """One piece of work behind its own savepoint. What the store itself refuses is no refusal."""

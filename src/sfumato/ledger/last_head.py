@@ -5,7 +5,7 @@ may be older than the ledger, never newer; it survives a killed process. Togethe
 copied by whoever owns both: an anchor on another disk (see `anchor`) protects against that, too.
 
 The owner who gives up a lost ledger says so with `sfumato ledger accept`, which adds the word `accepted`; the next
-opening records it in the chain.
+opening records it in the chain (see `earlier_use`). Entry 0 stands for entries of which no number is known.
 """
 
 from __future__ import annotations
@@ -114,19 +114,9 @@ def advance_last_head(path: Path, seq: int, sealed: str, *, serving: bool) -> No
         write_last_head(path, LastHead(seq, sealed))
 
 
-def check_found(last: LastHead | None) -> None:
-    """Refuse to begin a new ledger where there was one, unless the owner has accepted that."""
-    if last is not None and not last.accepted:
-        raise LedgerError(
-            "the ledger is missing",
-            detail=f"{last.seq} entries were recorded for this data set; a new ledger would forget what was spent.",
-            hint=ACCEPT,
-        )
-
-
 def check_holds(connection: StoreConnection, last: LastHead | None) -> LastHead | None:
     """Return what the owner accepted to lose, or None if the chain holds the entry that was recorded last."""
-    if last is None or hash_at(connection, last.seq) == last.hash:
+    if last is None or (last.seq and hash_at(connection, last.seq) == last.hash):
         return None
     if last.accepted:
         return last
@@ -135,11 +125,3 @@ def check_holds(connection: StoreConnection, last: LastHead | None) -> LastHead 
         detail=f"Entry {last.seq} was recorded, but is not in this chain of {head(connection)[0]} entries.",
         hint=ACCEPT,
     )
-
-
-def accept_loss(path: Path) -> LastHead | None:
-    """Let the next opening go on without the recorded entry; return it, or None if nothing was recorded."""
-    last = read_last_head(path)
-    if last is not None:
-        write_last_head(path, last._replace(accepted=True))
-    return last

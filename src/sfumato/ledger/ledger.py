@@ -28,8 +28,9 @@ from sfumato.ledger.anchor import check_anchor, read_anchor
 from sfumato.ledger.balance import count_left, find_standing
 from sfumato.ledger.cells import check_cells
 from sfumato.ledger.charging import ChargeRequest, check_serving, decide, find_again, make_request
+from sfumato.ledger.earlier_use import check_found
 from sfumato.ledger.group_commit import LedgerWriter
-from sfumato.ledger.last_head import check_found, read_last_head
+from sfumato.ledger.last_head import read_last_head
 from sfumato.ledger.moved_ledger import check_here
 from sfumato.ledger.opening import (
     Clock,
@@ -45,20 +46,21 @@ from sfumato.ledger.opening import (
 from sfumato.ledger.operator_messages import Owner, went_back
 from sfumato.ledger.protocol import Store, StoreConnection, Work
 from sfumato.ledger.records import (
-    Bought,
+    BudgetState,
     Busy,
     ChainReport,
-    Claimed,
+    ChargeOutcome,
+    ClaimedElsewhere,
     Entry,
-    Older,
+    OtherStore,
     Receipt,
     SpendingCurve,
     SpendingTerms,
-    Standing,
     Stored,
     name,
 )
 from sfumato.ledger.spending import read_spending
+from sfumato.ledger.transactions import LedgerTransaction
 from sfumato.ledger.units import Units, read_units
 from sfumato.sampling import epoch
 from sfumato.types import Adjacency, Loss, positive
@@ -80,11 +82,12 @@ class Ledger:
     """The debits, answers and failures of one data set. Make one with `open` or `visit`; it is a context manager.
 
     Any number of threads may use it. After a failed write it is dead: every call raises a LedgerError, serving stops.
+    `begun` is where opening it began a new ledger; None if there was one.
     """
 
     def __init__(self, opening: Opening) -> None:
         self._owner = Owner()
-        self._rules, self._store, self._writer = open_ledger(opening, self._owner)
+        self._rules, self._store, self._writer, self.begun = open_ledger(opening, self._owner)
         self._opening, self.clock = opening, opening.clock
         self.data_id, self.terms = self._rules.data_id, self._rules.terms
         self._epoch = epoch()
@@ -151,7 +154,7 @@ class Ledger:
         For those who look, verify, back up, freeze: an edited policy file takes effect when the gateway reloads it.
         """
         if not is_address(path) and (not Path(path).is_file() or Path(path).stat().st_size == 0):
-            check_found(read_last_head(last_head))
+            check_found(last_head, read_last_head(last_head))
             raise LedgerError(f'there is no ledger at "{Path(path).name}"')
         held = None if anchor is None else Path(anchor).absolute()
         return cls(Opening(place_of(path), None, None, held, last_head, "", busy, clock))
@@ -229,7 +232,7 @@ class Ledger:
             wait = time.monotonic() < end
             try:
                 return self._write(partial(self._decide, request=request, wait=wait))
-            except Claimed:
+            except ClaimedElsewhere:
                 check_wanted()
                 time.sleep(PAUSE)
 
@@ -256,6 +259,18 @@ class Ledger:
         if len(kept) > LARGEST:
             raise InputError(f"an answer must have at most {LARGEST} bytes, but has {len(kept)}")
         return self._settle(lambda connection: answers.store(connection, receipt, kept, self._now(connection)))
+
+    def together(self, work: Callable[[LedgerTransaction], T]) -> T:
+        """Do several debits, and store their answers, in one transaction; return when it is on the disk.
+
+        Guarantee: no other thread or process writes while `work` runs. All that it charged is on the disk when this
+            returns; if it raises, or the commit fails, or the process ends before, none of it is.
+        Proof: `work` is one piece of work of the writer, inside BEGIN IMMEDIATE and behind one savepoint.
+        Reference: semantics 5.1 and 5.2.
+        Checked by: geo::a_batch_that_is_not_committed_reports_nothing,
+            geo::what_was_reported_is_in_the_ledger_after_kill
+        """
+        return self._write(lambda connection: work(LedgerTransaction(connection, self._rules, self._now(connection))))
 
     def fail(self, receipt: Receipt) -> None:
         """Record that a question failed after it was paid for. The debit stands; too many close the data version.
@@ -357,7 +372,7 @@ class Ledger:
         cells: tuple[str, ...] | None = None,
         version: str | None = None,
         rows: str | None = None,
-    ) -> Standing:
+    ) -> BudgetState:
         """Where an analyst stands, or everybody together; what remains is for a question to all, or to these cells."""
         touched = check_cells(cells, self.terms)
         of: dict[str, Any] = {"cells": touched, "version": version, "rows": rows}
@@ -387,12 +402,14 @@ class Ledger:
             yield from page
             after = page[-1].seq
 
-    def history(self, analyst: str, *, before: int | None = None, limit: int = 100) -> list[Bought]:
+    def history(self, analyst: str, *, before: int | None = None, limit: int = 100) -> list[ChargeOutcome]:
         """What one analyst has paid for, the newest first: her own entries and nobody else's."""
         first = 2**63 - 1 if before is None else before
         found = self._read(lambda connection: chain.read_own(connection, analyst, first, limit))
         ends = {entry.body["receipt"]: entry.kind for entry in found if entry.kind != "debit"}
-        return [Bought(entry, ends.get(entry.body["receipt"], "open")) for entry in found if entry.kind == "debit"]
+        return [
+            ChargeOutcome(entry, ends.get(entry.body["receipt"], "open")) for entry in found if entry.kind == "debit"
+        ]
 
     def spending(self, most: int) -> SpendingCurve:
         """What was spent when and by whom, in at most so many points, the last debit among them."""
@@ -498,7 +515,7 @@ class Ledger:
         """What stops questions is told to the owner as well."""
         try:
             yield
-        except Claimed:
+        except ClaimedElsewhere:
             raise
         except LedgerError as error:
             if not self._writer.ended:  # then the owner knows already
@@ -530,7 +547,7 @@ class Ledger:
             raise
         try:
             return look()
-        except Older as error:
+        except OtherStore as error:
             self._writer.give_up(error)
             raise
 

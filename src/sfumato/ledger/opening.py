@@ -16,9 +16,10 @@ from typing import TYPE_CHECKING, Any
 from sfumato.errors import InputError, LedgerError, PolicyError
 from sfumato.ledger import chain, running_sums, schema, store
 from sfumato.ledger.anchor import OLDER, check_anchor, open_anchor, write_anchor
-from sfumato.ledger.charging import Rules
+from sfumato.ledger.charging import ChargingRules
+from sfumato.ledger.earlier_use import check_found
 from sfumato.ledger.group_commit import LedgerWriter
-from sfumato.ledger.last_head import LastHead, advance_last_head, check_found, check_holds, read_last_head
+from sfumato.ledger.last_head import LastHead, advance_last_head, check_holds, read_last_head
 from sfumato.ledger.moved_ledger import check_here
 from sfumato.ledger.operator_messages import OPERATOR, Owner
 from sfumato.ledger.protocol import Head, Store, StoreConnection
@@ -94,8 +95,11 @@ def accept_server(address: str, who: str, busy: float = 10.0) -> bool:
     return make_server(address, busy)[0].accept(name(who, "who"), stamp(now))
 
 
-def open_ledger(request: Opening, owner: Owner) -> tuple[Rules, Store, LedgerWriter]:
-    """Check, make or upgrade the ledger, record the policy, and start the thread that writes."""
+def open_ledger(request: Opening, owner: Owner) -> tuple[ChargingRules, Store, LedgerWriter, str | None]:
+    """Check, make or upgrade the ledger, record the policy, and start the thread that writes.
+
+    Last comes where a new ledger was begun; None for one that was there. The operator is told of it.
+    """
     if request.path == store.MEMORY and request.anchor is not None:
         raise InputError("a ledger in memory has no anchor", hint="Name a file for the ledger.")
     try:
@@ -103,8 +107,8 @@ def open_ledger(request: Opening, owner: Owner) -> tuple[Rules, Store, LedgerWri
         last = read_last_head(request.last_head)
         place = make_store(request.path, request.busy, visiting=request.data_id is None)
         if not place.exists():
-            _check_not_lost(place, anchor, last, visiting=request.data_id is None)
-        rules, head = place.start(lambda connection, fresh: _prepare(connection, request, anchor, last, fresh=fresh))
+            _check_not_lost(place, anchor, request.last_head, last, visiting=request.data_id is None)
+        rules, head, fresh = place.start(lambda link, new: (*_prepare(link, request, anchor, last, fresh=new), new))
     except (sqlite3.Error, OSError, ServerError) as error:
         raise store.unreachable(error) from error
 
@@ -120,10 +124,20 @@ def open_ledger(request: Opening, owner: Owner) -> tuple[Rules, Store, LedgerWri
         place.close_readers()
         place.close()
         raise
-    return rules, place, LedgerWriter(place, committed, owner)
+    begun = _shown(request.path) if fresh else None
+    if begun is not None and request.last_head is not None:
+        OPERATOR.info("created a new ledger: %s (nothing has been charged yet)", begun)
+    return rules, place, LedgerWriter(place, committed, owner), begun
 
 
-def _check_not_lost(place: Store, anchor: tuple[int, str] | None, last: LastHead | None, *, visiting: bool) -> None:
+def _shown(path: Path | str) -> str:
+    """Where a ledger is, without who may come in."""
+    return make_server(str(path), 0.0)[1] if is_address(path) else str(path)
+
+
+def _check_not_lost(
+    place: Store, anchor: tuple[int, str] | None, last_head: Path | None, last: LastHead | None, *, visiting: bool
+) -> None:
     """Refuse an anchor, a log or a record without its ledger: it was removed, and a new one is a new budget."""
     place.check_left()
     if anchor is not None:
@@ -132,18 +146,19 @@ def _check_not_lost(place: Store, anchor: tuple[int, str] | None, last: LastHead
             detail=f"The anchor names entry {anchor[0]}, but there is no ledger.",
             hint=OLDER,
         )
-    check_found(last)
+    check_found(last_head, last, place.exists)
     if visiting:
         raise LedgerError("there is no ledger there yet")
 
 
 def _prepare(
     connection: StoreConnection, request: Opening, anchor: tuple[int, str] | None, last: LastHead | None, *, fresh: bool
-) -> tuple[Rules, Head]:
+) -> tuple[ChargingRules, Head]:
     """Everything about opening that reads or writes the ledger, in one transaction."""
     if fresh:
         if request.data_id is None:
             raise LedgerError("the file holds no ledger yet")
+        check_found(request.last_head, last)  # a file without a ledger in it may stand in the place of one
         document = {"data": request.data_id, "format": schema.FORMAT, "ledger": os.urandom(16).hex()}
         chain.append(connection, stamp(request.clock), "opened", None, document)
     check_anchor(connection, anchor)
@@ -165,7 +180,7 @@ def _check_data(connection: StoreConnection, data_id: str | None) -> str:
     return found
 
 
-def _adopt(connection: StoreConnection, data_id: str, request: Opening, lost: LastHead | None) -> Rules:
+def _adopt(connection: StoreConnection, data_id: str, request: Opening, lost: LastHead | None) -> ChargingRules:
     """The policy in force from now on; a change is an entry, with what was before and who changed it.
 
     So is a ledger that the owner accepted although it lacks entries (`lost`), for whoever reads the chain later.
@@ -183,7 +198,7 @@ def _adopt(connection: StoreConnection, data_id: str, request: Opening, lost: La
             body["lost"] = {"seq": lost.seq, "hash": lost.hash}
         sealed = chain.append(connection, stamp(request.clock), "policy", None, body).hash
         running_sums.write_limits(connection, terms)
-    return Rules(data_id, terms, terms.filters(), sealed)
+    return ChargingRules(data_id, terms, terms.filters(), sealed)
 
 
 def _check_adjacency(connection: StoreConnection, before: dict[str, Any] | None, terms: SpendingTerms) -> None:
@@ -192,7 +207,7 @@ def _check_adjacency(connection: StoreConnection, before: dict[str, Any] | None,
     if spent:
         raise PolicyError(
             'adjacency cannot become "replace" any more',
-            detail=f"{spent} charges were computed for add-remove, where one person changes less.",
+            detail=f"Charges so far ({spent}) were computed for add-remove, where one person changes less.",
             hint='Keep adjacency = "add-remove", or begin a new data set.',
         )
 
@@ -205,9 +220,8 @@ def check_change(connection: StoreConnection, before: dict[str, Any] | None, ter
         spent = running_sums.read_sums(connection, EVERYBODY)["debits"]
         raise PolicyError(
             conflict,
-            detail=f"{spent} queries were charged under the units that the ledger has recorded;"
-            " what another unit lost through them is not known.",
-            hint="Keep the unit of every table, or begin a new data set with an id and a ledger of its own.",
+            detail=f"Charges so far ({spent}) are for the recorded units; what another unit lost by them is unknown.",
+            hint="Keep the unit of every table, or begin a new data set with another id and ledger.",
         )
 
 

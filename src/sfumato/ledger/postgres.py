@@ -18,10 +18,10 @@ from typing import Any, TypeVar
 from sfumato.errors import InputError, LedgerError
 from sfumato.ledger import chain, postgres_schema, schema
 from sfumato.ledger.operator_messages import OPERATOR
-from sfumato.ledger.postgres_link import NotThere, PostgresLink, read_address
+from sfumato.ledger.postgres_link import NoConnection, PostgresLink, read_address
 from sfumato.ledger.protocol import Head, StoreConnection, Work
-from sfumato.ledger.records import Older, OutcomeUnknown, ServerError
-from sfumato.ledger.steps import Heard
+from sfumato.ledger.records import OtherStore, OutcomeUnknown, ServerError
+from sfumato.ledger.steps import StepResult
 from sfumato.ledger.store import unreachable
 from sfumato.types import identifier
 
@@ -80,7 +80,7 @@ class PostgresStore:
         """One more connection. The operator is told once that there is none, and once that there is one again."""
         try:
             link = PostgresLink(self._address, self._schema, self._busy, long=long)
-        except NotThere as error:
+        except NoConnection as error:
             if not self._away:
                 OPERATOR.warning("the server of the ledger cannot be reached: %s", error.why)
             self._away = True
@@ -211,7 +211,7 @@ class PostgresStore:
             try:
                 self._lock(link)
             except ServerError as error:
-                if error.meaning is not Heard.LOST or again:
+                if error.meaning is not StepResult.LOST or again:
                     raise
                 link.close()
             else:
@@ -263,7 +263,7 @@ class PostgresStore:
                     self._link.execute("ROLLBACK")
             except ServerError as error:
                 self._link.close()
-                if error.meaning is Heard.WRONG or time.monotonic() > end:
+                if error.meaning is StepResult.WRONG or time.monotonic() > end:
                     raise
                 time.sleep(0.05)
             else:
@@ -274,11 +274,11 @@ class PostgresStore:
         """Remember the head of the chain."""
         self._note(head)
 
-    def hear(self, error: BaseException) -> Heard:
+    def hear(self, error: BaseException) -> StepResult:
         """Return what an error means."""
         if isinstance(error, ServerError):
             return error.meaning
-        return Heard.OLDER if isinstance(error, Older) else Heard.WRONG
+        return StepResult.OLDER if isinstance(error, OtherStore) else StepResult.WRONG
 
     def changes(self) -> int:
         """Return how many transactions of this process were committed."""
@@ -330,7 +330,7 @@ class PostgresStore:
                     link = self._connect() if link is None or link.lost else link
                     return work(link)
                 except ServerError as error:
-                    if error.meaning is not Heard.LOST or again:
+                    if error.meaning is not StepResult.LOST or again:
                         raise unreachable(error) from error
             raise AssertionError
         finally:
@@ -348,7 +348,7 @@ class PostgresStore:
 
     def _one(self, rows: list[Any]) -> Any:
         if len(rows) != 1:
-            raise Older("the ledger is gone", detail="Its head is missing.", hint="Restore the newest ledger.")
+            raise OtherStore("the ledger is gone", detail="Its head is missing.", hint="Restore the newest ledger.")
         return rows[0]
 
     def _take(self, link: PostgresLink) -> None:
@@ -366,14 +366,14 @@ class PostgresStore:
                 hint="Set both to on.",
             )
         if server != recorded and not looking:
-            raise Older(
+            raise OtherStore(
                 "the ledger is on another server than before",
                 detail=f"It was served by {recorded}, and this is {server}: a standby that took over, or a restored"
                 " backup. It may lack charges.",
                 hint="Check that it is the newest and that no other server holds it; then `sfumato ledger accept`.",
             )
         if seq and sealed != known:
-            raise Older(
+            raise OtherStore(
                 "the ledger is older than it was",
                 detail=f"The chain no longer holds entry {seq}, which was there before.",
                 hint="Stop every gateway, restore the newest ledger, and start again.",

@@ -20,7 +20,7 @@ from sfumato.errors import InputError, LedgerError
 from sfumato.ledger import postgres_schema
 from sfumato.ledger.protocol import Rows, StoreConnection
 from sfumato.ledger.records import ServerError
-from sfumato.ledger.steps import Heard
+from sfumato.ledger.steps import StepResult
 from sfumato.types import identifier
 
 T = TypeVar("T")
@@ -45,15 +45,15 @@ _GONE = ("57P", "08", "25P03", "25P04")
 """The server shuts down or starts, the connection broke, or it was idle in a transaction for too long."""
 
 
-class NotThere(ServerError):
+class NoConnection(ServerError):
     """No connection could be made; `why` is for the operator, as it names the host."""
 
     def __init__(self, why: str) -> None:
-        super().__init__("Its server cannot be reached", Heard.LOST)
+        super().__init__("Its server cannot be reached", StepResult.LOST)
         self.why = why
 
 
-class Patient(psycopg.Connection[Any]):
+class TimedConnection(psycopg.Connection[Any]):
     """A connection that waits for its server only so long; a server that was stopped answers nothing at all."""
 
     patience: float = 60.0
@@ -150,7 +150,7 @@ class PostgresLink:
         self._warned = ""
         wait = max(2, round(busy))
         try:
-            self._made = Patient.connect(
+            self._made = TimedConnection.connect(
                 address,
                 autocommit=True,
                 client_encoding="UTF8",
@@ -163,7 +163,7 @@ class PostgresLink:
                 target_session_attrs="read-write",
             )
         except psycopg.Error as error:
-            raise NotThere(str(error).strip().split("\n")[0]) from None
+            raise NoConnection(str(error).strip().split("\n")[0]) from None
         self._made.patience = LONG if long else busy + SPARE
         self._made.add_notice_handler(self._notice)
         try:
@@ -229,7 +229,7 @@ class PostgresLink:
         except psycopg.Error as error:
             raise self._meaning(error) from None
         if said != "COMMIT" or self._warned:
-            raise ServerError(f"The server did not confirm a commit ({self._warned or said})", Heard.WRONG)
+            raise ServerError(f"The server did not confirm a commit ({self._warned or said})", StepResult.WRONG)
 
     def close(self) -> None:
         """Close it; what it had not committed is undone."""
@@ -248,11 +248,11 @@ class PostgresLink:
         state = error.sqlstate or ""
         silent = not state and isinstance(error, psycopg.OperationalError)
         if self._made.closed or self._made.broken or silent or state.startswith(_GONE):
-            return ServerError("The connection to its server broke", Heard.LOST)
+            return ServerError("The connection to its server broke", StepResult.LOST)
         if state in _UNDONE:
-            return ServerError(f"The server rolled back the transaction ({state})", Heard.BUSY)
+            return ServerError(f"The server rolled back the transaction ({state})", StepResult.BUSY)
         words = (error.diag.message_primary or type(error).__name__).strip()
-        return ServerError(f"{words} ({state})", Heard.WRONG)
+        return ServerError(f"{words} ({state})", StepResult.WRONG)
 
 
 def _link(connection: StoreConnection) -> PostgresLink:

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, Protocol, TypeVar
 
-from sfumato.ledger.steps import Heard
+from sfumato.ledger.steps import StepResult
 
 T = TypeVar("T")
 Head = tuple[int, str]
@@ -106,7 +106,7 @@ class Store(Protocol):
     def check_after(self, head: Head) -> None:
         """Check after a commit that whoever opens the ledger next finds it; remember its head."""
 
-    def hear(self, error: BaseException) -> Heard:
+    def hear(self, error: BaseException) -> StepResult:
         """Return what an error of this store means."""
 
     def changes(self) -> int:

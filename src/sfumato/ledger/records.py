@@ -12,7 +12,7 @@ from typing import Any
 
 from sfumato.accounting import PrivacyFilter
 from sfumato.errors import InputError, LedgerError, PolicyError
-from sfumato.ledger.steps import Heard
+from sfumato.ledger.steps import StepResult
 from sfumato.ledger.units import Units, read_units
 from sfumato.types import Adjacency, Loss, as_written, positive, show, whole
 
@@ -57,18 +57,18 @@ class OutcomeUnknown(Busy):
         )
 
 
-class Claimed(LedgerError):
+class ClaimedElsewhere(LedgerError):
     """Another gateway is about to answer the same question; nothing was written."""
 
 
-class Older(LedgerError):
+class OtherStore(LedgerError):
     """The store is not the one that was served: another server, or a chain that lacks what was seen in it."""
 
 
 class ServerError(Exception):
     """What a statement raises where the server of a ledger refuses or falls silent; `meaning` says what it means."""
 
-    def __init__(self, words: str, meaning: Heard) -> None:
+    def __init__(self, words: str, meaning: StepResult) -> None:
         super().__init__(words)
         self.meaning = meaning
 
@@ -93,7 +93,7 @@ class Stored:
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
+class BudgetState:
     """A budget: allowed in all, spent, and left to this analyst (never more than is left to everybody).
 
     Where a partition of people is charged, spent is the largest cell; what is left was asked for everybody or for some
@@ -119,7 +119,7 @@ class Entry:
 
 
 @dataclass(frozen=True, slots=True)
-class Bought:
+class ChargeOutcome:
     """A debit, and what became of it: `answer`, `failed`, or `open` where neither is written yet."""
 
     debit: Entry
@@ -220,11 +220,12 @@ class SpendingTerms:
 
     def filters(self) -> dict[str, PrivacyFilter]:
         """A fresh filter for everybody together, and one for each analyst with a share: her epsilon, same deltas."""
-        amounts = {EVERYBODY: self.epsilon, **self.shares}
-        return {
-            who: PrivacyFilter(self.composition, epsilon, self.delta, self.delta_selection)
-            for who, epsilon in amounts.items()
-        }
+        return {who: self.filter_of(who) for who in (EVERYBODY, *self.shares)}
+
+    def filter_of(self, who: str) -> PrivacyFilter:
+        """A fresh filter for one of them; whoever has no share may spend as much as everybody together."""
+        epsilon = self.shares.get(who, self.epsilon)
+        return PrivacyFilter(self.composition, epsilon, self.delta, self.delta_selection)
 
     def to_dict(self) -> dict[str, Any]:
         """The document for the chain."""

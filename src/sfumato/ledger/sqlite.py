@@ -21,7 +21,7 @@ from sfumato.ledger.file_guard import FileGuard, Overwritten, has_log, leave_ope
 from sfumato.ledger.protocol import Head, StoreConnection, Work
 from sfumato.ledger.readers import Readers, snapshot
 from sfumato.ledger.records import Busy
-from sfumato.ledger.steps import Heard
+from sfumato.ledger.steps import StepResult
 
 T = TypeVar("T")
 
@@ -138,9 +138,9 @@ class SqliteStore:
                 self.connection.execute("COMMIT")
         self.guard.note(self.connection)
 
-    def hear(self, error: BaseException) -> Heard:
+    def hear(self, error: BaseException) -> StepResult:
         """A lock held by others is their transaction, not a failure of ours; all else is one."""
-        return Heard.BUSY if isinstance(error, sqlite3.Error) and store.is_busy(error) else Heard.WRONG
+        return StepResult.BUSY if isinstance(error, sqlite3.Error) and store.is_busy(error) else StepResult.WRONG
 
     def changes(self) -> int:
         """Return how many rows this process has changed."""

@@ -24,7 +24,7 @@ class Step(Enum):
     """Take the lock on a new connection, and look for the last entry that the transaction wrote."""
 
 
-class Heard(Enum):
+class StepResult(Enum):
     """What came back."""
 
     DONE = "done"
@@ -40,7 +40,7 @@ class Heard(Enum):
     """Anything else: a full disk, a wall of the schema, an anchor that cannot be written."""
 
 
-class Tell(Enum):
+class StepReply(Enum):
     """What those who wait are told."""
 
     RESULTS = "results"
@@ -53,33 +53,33 @@ class Tell(Enum):
     """An error, and every later call gets one too, until the owner starts again."""
 
 
-NEXT: dict[tuple[Step, Heard], Step | Tell] = {
-    (Step.BEGIN, Heard.DONE): Step.WORK,
-    (Step.BEGIN, Heard.BUSY): Tell.NOTHING,
-    (Step.BEGIN, Heard.LOST): Tell.NOTHING,
-    (Step.BEGIN, Heard.OLDER): Tell.END,
-    (Step.BEGIN, Heard.WRONG): Tell.END,
-    (Step.WORK, Heard.DONE): Step.COMMIT,
-    (Step.WORK, Heard.BUSY): Tell.NOTHING,
-    (Step.WORK, Heard.LOST): Tell.NOTHING,
-    (Step.WORK, Heard.OLDER): Tell.END,
-    (Step.WORK, Heard.WRONG): Tell.END,
-    (Step.COMMIT, Heard.DONE): Step.NOTE,
-    (Step.COMMIT, Heard.BUSY): Tell.NOTHING,
-    (Step.COMMIT, Heard.LOST): Step.LOOK,
-    (Step.COMMIT, Heard.OLDER): Tell.END,
-    (Step.COMMIT, Heard.WRONG): Tell.END,
-    (Step.LOOK, Heard.DONE): Step.NOTE,
-    (Step.LOOK, Heard.ABSENT): Tell.NOTHING,
-    (Step.LOOK, Heard.BUSY): Tell.UNKNOWN,
-    (Step.LOOK, Heard.LOST): Tell.UNKNOWN,
-    (Step.LOOK, Heard.OLDER): Tell.END,
-    (Step.LOOK, Heard.WRONG): Tell.END,
-    (Step.NOTE, Heard.DONE): Tell.RESULTS,
-    (Step.NOTE, Heard.BUSY): Tell.END,
-    (Step.NOTE, Heard.LOST): Tell.END,
-    (Step.NOTE, Heard.OLDER): Tell.END,
-    (Step.NOTE, Heard.WRONG): Tell.END,
+NEXT: dict[tuple[Step, StepResult], Step | StepReply] = {
+    (Step.BEGIN, StepResult.DONE): Step.WORK,
+    (Step.BEGIN, StepResult.BUSY): StepReply.NOTHING,
+    (Step.BEGIN, StepResult.LOST): StepReply.NOTHING,
+    (Step.BEGIN, StepResult.OLDER): StepReply.END,
+    (Step.BEGIN, StepResult.WRONG): StepReply.END,
+    (Step.WORK, StepResult.DONE): Step.COMMIT,
+    (Step.WORK, StepResult.BUSY): StepReply.NOTHING,
+    (Step.WORK, StepResult.LOST): StepReply.NOTHING,
+    (Step.WORK, StepResult.OLDER): StepReply.END,
+    (Step.WORK, StepResult.WRONG): StepReply.END,
+    (Step.COMMIT, StepResult.DONE): Step.NOTE,
+    (Step.COMMIT, StepResult.BUSY): StepReply.NOTHING,
+    (Step.COMMIT, StepResult.LOST): Step.LOOK,
+    (Step.COMMIT, StepResult.OLDER): StepReply.END,
+    (Step.COMMIT, StepResult.WRONG): StepReply.END,
+    (Step.LOOK, StepResult.DONE): Step.NOTE,
+    (Step.LOOK, StepResult.ABSENT): StepReply.NOTHING,
+    (Step.LOOK, StepResult.BUSY): StepReply.UNKNOWN,
+    (Step.LOOK, StepResult.LOST): StepReply.UNKNOWN,
+    (Step.LOOK, StepResult.OLDER): StepReply.END,
+    (Step.LOOK, StepResult.WRONG): StepReply.END,
+    (Step.NOTE, StepResult.DONE): StepReply.RESULTS,
+    (Step.NOTE, StepResult.BUSY): StepReply.END,
+    (Step.NOTE, StepResult.LOST): StepReply.END,
+    (Step.NOTE, StepResult.OLDER): StepReply.END,
+    (Step.NOTE, StepResult.WRONG): StepReply.END,
 }
 """Each step, and what follows each thing that can be heard there.
 

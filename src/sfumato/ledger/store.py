@@ -19,7 +19,7 @@ from sfumato.files import PRIVATE, fresh_file, real_path, sync_directory
 from sfumato.ledger import schema
 from sfumato.ledger.operator_messages import AGAIN, OPERATOR, words_of
 from sfumato.ledger.records import Busy, ServerError
-from sfumato.ledger.steps import Heard
+from sfumato.ledger.steps import StepResult
 
 MEMORY = ":memory:"
 MOUNTS = Path("/proc/mounts")
@@ -44,10 +44,10 @@ def unreachable(error: BaseException) -> LedgerError:
         return Busy(
             "the ledger is busy", detail="Another process holds its lock; nothing was written.", hint="Try again."
         )
-    if isinstance(error, ServerError) and error.meaning is not Heard.WRONG:
+    if isinstance(error, ServerError) and error.meaning is not StepResult.WRONG:
         detail = f"{error}; nothing was written."
         return Busy(
-            "the ledger is busy" if error.meaning is Heard.BUSY else UNREACHED, detail=detail, hint="Try again."
+            "the ledger is busy" if error.meaning is StepResult.BUSY else UNREACHED, detail=detail, hint="Try again."
         )
     if isinstance(error, LedgerError):
         return LedgerError(error.message, detail=error.detail, hint=error.hint)
@@ -101,7 +101,7 @@ def make_file(path: Path) -> None:
     except FileExistsError:
         mode = stat.S_IMODE(real.stat().st_mode)
         if mode & 0o077:
-            OPERATOR.warning("the ledger is readable by others than its owner (mode %o); run chmod 600 on it", mode)
+            OPERATOR.warning("other users can read the ledger (mode %o); run chmod 600 on it", mode)
         return
     sync_directory(real.parent)
 

@@ -7,13 +7,15 @@ from a smaller one, so it refuses every change that could be one.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Mapping
 from typing import Any
 
 from sfumato.errors import InputError
 
 Unit = Mapping[str, str]
-"""`column` and `type` of a unit column; `column`, `join` and `key` of a unit in another table; empty if public."""
+"""`column` and `type` of a unit column; `column`, `join` and `key` of a unit in another table, and `more` pairs of a
+composite key, as JSON; empty if public."""
 
 Units = Mapping[str, Unit]
 """The unit of every table of a policy, by the table's name."""
@@ -103,7 +105,8 @@ def _differ(before: Unit, unit: Unit) -> bool:
 def show_unit(unit: Unit) -> str:
     """Return a unit as one would write it in a policy."""
     if "join" in unit:
-        return f'"{unit["column"]} = {unit["join"]}.{unit["key"]}"'
+        pairs = [(unit["column"], unit["key"]), *json.loads(unit.get("more", "[]"))]
+        return '"' + " AND ".join(f"{column} = {unit['join']}.{key}" for column, key in pairs) + '"'
     if unit["column"] == "#row":
         return "each row"
     kind = f" ({unit['type']})" if "type" in unit else ""

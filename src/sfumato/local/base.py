@@ -28,19 +28,24 @@ class Worth:
     """How one report contributes to the estimate of one share.
 
     `own` is the variance of the contribution of somebody who has the value, `other` that of somebody who has not; `low`
-    and `high` are the least and the largest contribution that any report can make, a fake one included.
+    and `high` are the least and the largest contribution that any report can make, a fake one included. `honest` is the
+    least that an honest report contributes on average: 0, or less where public hash functions are the same for all.
     """
 
     own: Fraction
     other: Fraction
     low: Fraction
     high: Fraction
+    honest: Fraction = Fraction(0)
 
     @classmethod
-    def of_support(cls, p: Fraction, q: Fraction) -> Worth:
-        """A report supports the value with probability p if it is the person's own, else with q."""
+    def of_support(cls, p: Fraction, q: Fraction, least: Fraction | None = None) -> Worth:
+        """A report supports the value with probability p if it is the person's own, else with q on average and, for
+        some values, with as little as `least`.
+        """
         gap = p - q
-        return cls(p * (1 - p) / gap**2, q * (1 - q) / gap**2, -q / gap, (1 - q) / gap)
+        honest = Fraction(0) if least is None else (least - q) / gap
+        return cls(p * (1 - p) / gap**2, q * (1 - q) / gap**2, -q / gap, (1 - q) / gap, honest)
 
 
 class Encoder(Protocol):

@@ -1,18 +1,22 @@
-"""Where a collector keeps reports: durable before they are acknowledged, shuffled before they can be read.
+"""Where a collector keeps reports: durable before they are acknowledged, in random order from their first write on.
 
-A task's directory holds `task.toml`; `intake-N`, reports that wait until there are enough; and for each full batch
-`batch-N`, its reports in random order, and `ids-N`, the ids that were counted, sorted. No file is ever changed after it
-was completed; no time, no address and no order of arrival is kept with a report.
+A task's directory holds `task.toml`; `waiting-N`, reports that wait until there are enough, each in a random slot
+(`slots`); and for each full batch `batch-N`, its reports in random order, and `ids-N`, the ids that were counted,
+sorted. Batches are never changed; no time, no address and no order of arrival is kept with a report.
 
 Guarantee: a report whose `commit` has returned is counted exactly once, also if the process is killed at any moment,
 if its sender repeats it, or if several processes collect.
-Proof: commit appends to the intake and waits for the disk, under a lock on the directory. A batch is completed by
-renaming it into place, after its ids; an intake whose batch exists was moved completely and is removed, and one whose
-batch does not exist is moved again from the start. A torn record at the end of an intake was never acknowledged. Ids of
-all batches and of the intake are looked up before anything is appended.
-Reference: Pillai and others, OSDI 2014 (what survives a crash: append, fsync, rename).
+Proof: commit writes to slots, or writes a batch, and waits for the disk, under a lock on the directory. A batch is
+completed by renaming it into place, after its ids; waiting reports whose batch exists are in it and are removed, and
+those whose batch does not exist go into it later. Ids of all batches and of waiting reports are looked up before
+anything is written. The lock's file holds a random mark that is replaced before each change: whoever finds the mark of
+their own last change has seen everything, and whoever does not reads what is new. A byte before it says that the disk
+has the change; where it does not, a wait for the disk was cut short or failed, and a second wait would not tell: what
+waits is written anew.
+Reference: Pillai and others, OSDI 2014 (what survives a crash: overwrite, fsync, rename).
 Checked by: local::reports_survive_kill_9_once, local::a_crash_at_any_step_loses_and_repeats_nothing,
-local::a_repeated_report_is_counted_once
+end_to_end::power_that_goes_at_any_moment_loses_no_report, local::a_repeated_report_is_counted_once,
+end_to_end::a_repeated_report_is_on_the_disk_before_it_is_acknowledged
 """
 
 from __future__ import annotations
@@ -20,17 +24,21 @@ from __future__ import annotations
 import fcntl
 import os
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
 
 from sfumato.errors import InputError
-from sfumato.files import replace_file
+from sfumato.files import replace_file, sync_directory
+from sfumato.local.slots import SlotFile, write_whole
 from sfumato.local.task import LocalTask, read_task
 from sfumato.sampling import sample_uniform
 
 ID = 16
 """Bytes of the id by which a sender can repeat a report."""
 HOME = "collect"
+_MARK = 16
+_OPEN, _ON_DISK = b"\0", b"\1"
+"""Before the mark of a change: it has begun, and the disk has it."""
 _READ = 1 << 16
 
 Record = tuple[bytes, bytes]
@@ -46,21 +54,28 @@ class Collection:
         except FileNotFoundError:
             raise InputError(f'"{place}" is not a collector\'s directory', sqlstate="58P01") from None
         self.task: LocalTask = read_task(text)
-        self._size: int = ID + self.task.encoder.width
+        self._width: int = self.task.encoder.width
+        self._forget()
+
+    def _forget(self) -> None:
+        """What is on the disk is read anew."""
         self._seen: set[bytes] = set()
-        self._batches, self._at = 0, 0
+        self._batches, self._many, self._mark = 0, 0, b""
+        self._slots = self._waiting(0)
 
     def commit(self, records: Sequence[Record]) -> list[bool]:
         """Store what is new, on the disk; for each record whether it was new."""
-        with self._locked():
+        with self._locked() as lock:
             try:
-                self._catch_up()
+                self._catch_up(lock)
                 fresh = [self._is_new(identity) for identity, _ in records]
-                self._append(b"".join(i + report for (i, report), new in zip(records, fresh, strict=True) if new))
-                if self._at >= self.task.minimum_batch * self._size:
-                    self._complete()
+                if any(fresh):
+                    self._mark = os.urandom(_MARK)
+                    os.pwrite(lock, _OPEN + self._mark, 0)
+                    self._store([i + report for (i, report), new in zip(records, fresh, strict=True) if new])
+                    os.pwrite(lock, _ON_DISK, 0)
             except BaseException:
-                self._seen, self._batches, self._at = set(), 0, 0  # what is on the disk is read anew
+                self._forget()
                 raise
         return fresh
 
@@ -70,82 +85,57 @@ class Collection:
         return not known
 
     @contextmanager
-    def _locked(self) -> Iterator[None]:
+    def _locked(self) -> Iterator[int]:
         held = os.open(self.place / "lock", os.O_RDWR | os.O_CREAT, 0o600)
         try:
             fcntl.flock(held, fcntl.LOCK_EX)
-            yield
+            yield held
         finally:
             os.close(held)
 
     def _path(self, kind: str, number: int) -> Path:
         return self.place / f"{kind}-{number:08d}"
 
-    def _catch_up(self) -> None:
+    def _waiting(self, number: int) -> SlotFile:
+        return SlotFile(self._path("waiting", number), ID + self._width)
+
+    def _catch_up(self, lock: int) -> None:
         """Read what others have stored meanwhile, and finish what a crash has left."""
+        change = os.pread(lock, 1 + _MARK, 0)
+        if self._mark and change == _ON_DISK + self._mark:
+            return
+        on_disk = change[:1] == _ON_DISK
+        if not on_disk:
+            sync_directory(self.place)  # before a batch's waiting reports are removed
         while self._path("batch", self._batches).exists():
-            self._path("intake", self._batches).unlink(missing_ok=True)
-            self._learn(self._path("ids", self._batches).read_bytes(), ID)
-            self._batches, self._at = self._batches + 1, 0
-        intake = self._path("intake", self._batches)
-        if not intake.exists():
-            self._at = 0
-            return
-        with intake.open("r+b") as file:
-            whole = os.fstat(file.fileno()).st_size // self._size * self._size
-            file.truncate(whole)  # a torn record was never acknowledged
-            file.seek(self._at)
-            self._learn(file.read(), self._size)
-            self._at = whole
+            self._waiting(self._batches).remove()
+            raw = self._path("ids", self._batches).read_bytes()
+            self._seen.update(raw[at : at + ID] for at in range(0, len(raw), ID))
+            self._batches += 1
+        self._slots = self._waiting(self._batches)
+        rows = self._slots.read() if on_disk else self._slots.renew(self.task.minimum_batch)
+        if not on_disk:  # what is known is acknowledged when it is repeated
+            os.pwrite(lock, _ON_DISK, 0)
+        self._seen.update(row[:ID] for row in rows)
+        self._many = len(rows)
 
-    def _learn(self, raw: bytes, step: int) -> None:
-        self._seen.update(raw[i : i + ID] for i in range(0, len(raw), step))
+    def _store(self, rows: list[bytes]) -> None:
+        """In slots while there are too few for a batch; then all of them are one."""
+        if self._many + len(rows) >= self.task.minimum_batch:
+            self._complete([*self._slots.read(), *rows])
+        else:
+            self._slots.add(rows, self.task.minimum_batch)
+            self._many += len(rows)
 
-    def _append(self, raw: bytes) -> None:
-        if not raw:
-            return
-        intake = self._path("intake", self._batches)
-        created = not intake.exists()
-        try:
-            with intake.open("ab") as file:
-                file.write(raw)
-                file.flush()
-                os.fsync(file.fileno())
-            if created:
-                self._sync_names()
-        except OSError:  # a later wait would not tell whether this part ever reached the disk
-            with suppress(OSError):
-                os.truncate(intake, self._at)
-            raise
-        self._at += len(raw)
-
-    def _complete(self) -> None:
-        """Turn the intake into a batch: ids sorted, reports in random order, then both under their names."""
-        intake = self._path("intake", self._batches)
-        raw = intake.read_bytes()
-        rows = [raw[i : i + self._size] for i in range(0, len(raw), self._size)]
+    def _complete(self, rows: list[bytes]) -> None:
+        """A batch: ids sorted, reports in random order, then both under their names."""
         reports = [row[ID:] for row in rows]
         shuffle(reports)
-        self._write(self._path("ids", self._batches), b"".join(sorted(row[:ID] for row in rows)))
-        self._write(self._path("batch", self._batches), b"".join(reports))
-        intake.unlink()
-        self._batches, self._at = self._batches + 1, 0
-
-    def _write(self, path: Path, raw: bytes) -> None:
-        part = path.with_suffix(".part")
-        with part.open("wb") as file:
-            file.write(raw)
-            file.flush()
-            os.fsync(file.fileno())
-        part.replace(path)
-        self._sync_names()
-
-    def _sync_names(self) -> None:
-        held = os.open(self.place, os.O_RDONLY)
-        try:
-            os.fsync(held)
-        finally:
-            os.close(held)
+        write_whole(self._path("ids", self._batches), b"".join(sorted(row[:ID] for row in rows)))
+        write_whole(self._path("batch", self._batches), b"".join(reports))
+        self._slots.remove()
+        self._batches, self._many = self._batches + 1, 0
+        self._slots = self._waiting(self._batches)
 
     # reading: complete batches only
     def paths(self) -> list[Path]:
@@ -155,19 +145,19 @@ class Collection:
     @property
     def stored(self) -> int:
         """How many reports can be read."""
-        return sum(path.stat().st_size for path in self.paths()) // (self._size - ID)
+        return sum(path.stat().st_size for path in self.paths()) // self._width
 
     @property
     def smallest(self) -> int:
         """How many reports the smallest batch holds: so many at least were shuffled together; 0 without a batch."""
-        return min((path.stat().st_size for path in self.paths()), default=0) // (self._size - ID)
+        return min((path.stat().st_size for path in self.paths()), default=0) // self._width
 
     @property
     def waiting(self) -> int:
         """How many wait for their batch to be complete."""
         done = {path.name.removeprefix("batch-") for path in self.paths()}
-        open_intakes = [path for path in self.place.glob("intake-*") if path.name.removeprefix("intake-") not in done]
-        return sum(path.stat().st_size for path in open_intakes) // self._size
+        numbers = {path.name.removeprefix("waiting-") for path in self.place.glob("waiting-*") if not path.suffix}
+        return sum(len(self._waiting(int(number)).read()) for number in numbers - done)
 
     def batches(self, width: int) -> Iterator[list[bytes]]:
         """All reports that can be read, some at a time."""
@@ -178,7 +168,7 @@ class Collection:
 
     def read(self, path: Path) -> Iterator[list[bytes]]:
         """The reports of one batch, some at a time."""
-        width = self._size - ID
+        width = self._width
         with path.open("rb") as file:
             while raw := file.read(_READ * width):
                 yield [raw[i : i + width] for i in range(0, len(raw), width)]
@@ -202,10 +192,17 @@ def install(state: Path, text: str) -> str:
     place = state / HOME / task.name
     place.mkdir(parents=True, exist_ok=True, mode=0o700)
     target = place / "task.toml"
-    if target.exists() and read_task(target.read_text(encoding="utf-8")).meaning != task.meaning:
+    old = read_task(target.read_text(encoding="utf-8")) if target.exists() else task
+    if old.meaning != task.meaning:
         raise InputError(
             f'reports on "{task.name}" are collected with other parameters, values or ends',
             hint="Give the new task another name: old and new reports cannot be decoded together.",
+        )
+    if task.single and not old.single and any(place.glob("*-*")):  # reports that wait, or ids
+        raise InputError(
+            f'one person may have sent several of the reports on "{task.name}"',
+            detail="The new lifetime says that everybody sends one, and the effect of shuffling is computed from that.",
+            hint="Keep the longer lifetime, or give the new task another name.",
         )
     replace_file(target, text.encode())
     return task.name

@@ -7,6 +7,7 @@ that no device can have sent are counted and left out.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -18,9 +19,19 @@ from sfumato.local.means import estimate_mean
 from sfumato.local.poisoning import bound_mean_poisoning, bound_poisoning, bound_rappor_poisoning, check_fakes
 from sfumato.local.rappor import Rappor
 from sfumato.local.sketch import CountMeanSketch, PrefixExtending
-from sfumato.local.strings import discover, estimate_rappor, estimate_rappor_tally, estimate_sketch
+from sfumato.local.strings import discover, estimate_rappor, estimate_rappor_tally, estimate_sketch, is_screened
 from sfumato.local.tape import Octets
 from sfumato.local.task import LocalTask
+from sfumato.types import certainty
+
+
+def read_candidates(path: Path) -> list[str]:
+    """The lines of a file, each once."""
+    try:
+        lines = path.read_text(encoding="utf-8-sig").splitlines()
+    except UnicodeDecodeError:
+        raise InputError(f'"{path.name}" is not UTF-8 text', hint="Save it as UTF-8.") from None
+    return list(dict.fromkeys(line for line in lines if line))
 
 
 class ReportTally:
@@ -34,8 +45,8 @@ class ReportTally:
         self._keeps = isinstance(task.encoder, PrefixExtending) or self._is_screened()
 
     def _is_screened(self) -> bool:
-        encoder, many = self.task.encoder, len(self.candidates or ()) + 1
-        return isinstance(encoder, Rappor) and 2 * many > encoder.cohorts * encoder.filter
+        encoder = self.task.encoder
+        return isinstance(encoder, Rappor) and is_screened(encoder, len(self.candidates or ()))
 
     def add(self, reports: Octets) -> None:
         """Count a batch, one report a row."""
@@ -72,6 +83,8 @@ class ReportTally:
         encoder: Any = self.task.encoder
         if not self.reports:
             raise InputError("there are no reports")
+        if correction != "holm" and not isinstance(encoder, Rappor):
+            raise InputError("the correction can be chosen for rappor only")
         if encoder.takes == "strings":
             if post != "none":
                 raise InputError("post-processing is for a declared list of values")
@@ -109,7 +122,7 @@ class ReportTally:
     def _strings(self, encoder: Any, population: str, confidence: object, correction: str) -> list[Estimated]:
         if isinstance(encoder, PrefixExtending):
             return discover(
-                encoder, np.concatenate(self._kept), population=population, level=1 - float(str(confidence))
+                encoder, np.concatenate(self._kept), population=population, level=1 - float(certainty(confidence))
             )
         if not self.candidates:
             raise InputError(f"{encoder.name} needs candidates to look for", hint="--candidates FILE names them.")

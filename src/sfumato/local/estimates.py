@@ -109,12 +109,20 @@ def share_variance(worth: Worth, share: Floats | float, n: float, population: st
 
 
 def score_interval(
-    worth: Worth, shares: Floats, n: int, population: str, z: float, *, extra: float = 0.0
+    worth: Worth,
+    shares: Floats,
+    n: int,
+    population: str,
+    z: float,
+    *,
+    extra: Floats | float = 0.0,
+    step: Floats | float = 0.0,
 ) -> tuple[Floats, Floats]:
     """The shares f with |estimate - f| <= part of a report + z sd(f). That part (the continuity correction) matters
-    where few reports are wrong: without it intervals of a large epsilon cover as rarely as 80 %.
+    where few reports are wrong: without it intervals of a large epsilon cover as rarely as 80 %. What all reports have
+    in common adds `extra` to the variance, and comes in steps of this size.
     """
-    part = allowed_part(z) * (float(worth.high) - float(worth.low)) / n
+    part = allowed_part(z) * ((float(worth.high) - float(worth.low)) / n + step)
     low, _ = _roots(worth, shares - part, (n, population, z, extra))
     _, high = _roots(worth, shares + part, (n, population, z, extra))
     at_0, at_1 = (z * np.sqrt(share_variance(worth, end, n, population) + extra) for end in (0.0, 1.0))
@@ -123,7 +131,7 @@ def score_interval(
     return low, high
 
 
-def _roots(worth: Worth, shares: Floats, asked: tuple[int, str, float, float]) -> tuple[Floats, Floats]:
+def _roots(worth: Worth, shares: Floats, asked: tuple[int, str, float, Floats | float]) -> tuple[Floats, Floats]:
     """The ends of the quadratic inequality (estimate - f)² <= z² Var(f). Beyond 0 and 1 a variance can be negative, and
     there may be no root.
     """

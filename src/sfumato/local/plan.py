@@ -4,22 +4,38 @@ Comes in: how many values (or a range, or any text), how many people, an epsilon
 the best first. The error is half of a 95 % interval around the share of a rare value (or around a mean, in parts of its
 range); `detectable` is the smallest share that is told from nothing, among all values together at level 5 %, in four of
 five surveys (or the smallest shift of a mean).
+
+Each decoder of texts has its own error. RAPPOR fits all candidates at once, which widens the interval of each; where
+there are too many candidates, half of the reports select those that the other half tests. `prefix` must find a text at
+every length, among all children of the prefixes it has kept, and its intervals hold for all texts that it names.
+
+Guarantee: a text with the stated share is named in four of five surveys or more, as far as the normal law holds.
+Proof: a candidate of RAPPOR must be among those selected and pass a test at 0.05/candidates, against random texts that
+have some of its bits; the columns of other candidates take their part of the bits. For `prefix`, a share of s leaves at
+most 1/s prefixes that are as frequent, so at most 256/s children are tested at each length, together at 0.05/letters; a
+text must be found at every length, each with probability 0.8^(1/letters).
+Reference: Wang, Li, Jha, IEEE TDSC 2019; Erlingsson, Pihur, Korolova, CCS 2014.
+Checked by: local::a_text_with_the_planned_share_is_named, local::more_candidates_need_a_larger_share
 """
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from math import sqrt
+from math import hypot, sqrt
 from statistics import NormalDist
 from typing import Any
 
 import numpy as np
 
 from sfumato.errors import InputError
-from sfumato.local.estimates import quantile, share_variance
+from sfumato.local.binomials import log_binomial
+from sfumato.local.decoys import decoys_for
+from sfumato.local.estimates import allowed_part, quantile, score_interval, share_variance
 from sfumato.local.rappor import Rappor
 from sfumato.local.sketch import CountMeanSketch, PrefixExtending
+from sfumato.local.strings import PREFIXES, is_screened, tested_at_once
 from sfumato.local.table import ENCODERS
 from sfumato.types import whole
 
@@ -27,8 +43,17 @@ _LONGEST = 1 << 17
 """Bytes of a report that anybody would send."""
 _NEAR = 1.05
 """Errors within this factor of the least count as equal: then the shorter report is better."""
-_TRIED = {"numbers": 1, "strings": 1000}
-"""How many tests are made at once: one of a mean, as many as there are values, a thousand texts."""
+CANDIDATES = 1000
+"""How many texts are looked for, unless it is stated."""
+_LEVEL, _POWER = 0.05, 0.8
+_COMMON = 2.0
+"""Intervals of RAPPOR are wider by this over the root of the number of bits where half of the reports select
+candidates, for those that are selected have bits in common (measured: 4 % with 1,024 bits, 12 % with 256). Where all
+candidates are tested, it is a part of that.
+"""
+_FEWER = 0.07
+"""In this part of surveys RAPPOR misses a text that it should name by the normal law (measured)."""
+_NORMAL = NormalDist()
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,25 +80,109 @@ def deviation(encoder: Any, users: int) -> float:
     if encoder.takes == "numbers":
         c0, c1, c2 = (float(c) for c in encoder.spread)
         return sqrt(max(float(c0 + c1 * u + c2 * u * u) for u in np.linspace(0, 1, 101)) / users)
-    if isinstance(encoder, Rappor):
-        p, q = float(encoder.p), float(encoder.q)
-        return sqrt(q * (1 - q) / encoder.hashes / users) / (p - q)
-    people = users / encoder.letters if isinstance(encoder, PrefixExtending) else float(users)
-    variance = float(share_variance(encoder.worth, 0.0, people, "fixed"))
+    variance = float(share_variance(encoder.worth, 0.0, users, "fixed"))
     return sqrt(variance + (encoder.collision_spread if isinstance(encoder, CountMeanSketch) else 0.0))
 
 
 def weigh(encoder: Any, users: int, candidates: int) -> LocalPlan:
-    """The plan of one encoder."""
-    spread, normal = deviation(encoder, whole(users, "users", 1)), NormalDist()
-    seen = -normal.inv_cdf(0.05 / max(1, candidates)) + normal.inv_cdf(0.8)
-    return LocalPlan(encoder, quantile(0.95) * spread, seen * spread)
+    """The plan of one encoder, for so many values or texts that are tested together."""
+    users, candidates = whole(users, "users", 1), whole(candidates, "candidates", 1)
+    if isinstance(encoder, PrefixExtending):
+        return _weigh_prefix(encoder, users)
+    if isinstance(encoder, Rappor):
+        return _weigh_rappor(encoder, users, candidates)
+    spread = deviation(encoder, users)
+    return LocalPlan(encoder, quantile(0.95) * spread, (_needed(candidates) + _NORMAL.inv_cdf(_POWER)) * spread)
+
+
+def _needed(tests: float) -> float:
+    """How many standard deviations an estimate must be above 0 to pass one of so many tests."""
+    return -_NORMAL.inv_cdf(_LEVEL / tests)
+
+
+def _weigh_rappor(encoder: Rappor, users: int, candidates: int) -> LocalPlan:
+    """What `estimate_rappor` gives: the other columns of the regression take their part of the bits."""
+    if candidates > _LEVEL * (decoys_for(candidates) + 1):
+        raise InputError(f"rappor cannot name any of {candidates:,} candidates", hint="Look for 200,000 or fewer.")
+    tested, screened = tested_at_once(encoder, candidates), is_screened(encoder, candidates)
+    density = 1 - (1 - 1 / encoder.filter) ** encoder.hashes
+    rate = float(encoder.q) + float(encoder.p - encoder.q) * density
+    own_bits = encoder.filter * density * (1 - density)  # beside the column of unlisted texts
+    reports = users / 2 if screened else users
+    noise = rate * (1 - rate) / float(encoder.p - encoder.q) ** 2 / (reports / encoder.cohorts)
+    left_out = (candidates - tested) / candidates**2 * density * (1 - density)  # equally frequent texts, not fitted
+    alone = sqrt((noise + left_out) / own_bits / encoder.cohorts)
+    bits = encoder.cohorts * encoder.filter
+    part = tested / bits
+    spread = alone / sqrt(1 - part) * (1 + _COMMON / sqrt(bits) * (1.0 if screened else part))
+    overlaps = _overlaps(encoder.cohorts * encoder.hashes, density, _LEVEL / candidates)
+
+    def passed(share: float) -> float:
+        """What an estimate must exceed: random texts that have bits in common with this one score higher, too."""
+        around = hypot(spread, share * sqrt(part / (1 - part) / bits))
+
+        def below(limit: float) -> float:
+            return sum(chance * _NORMAL.cdf((limit - share * common) / around) for common, chance in overlaps)
+
+        return _least(below, share + 40 * around, 1 - _LEVEL / candidates)
+
+    def power(share: float) -> float:
+        chosen = _NORMAL.cdf(share / alone + _NORMAL.inv_cdf(tested / candidates)) if screened else 1.0
+        return chosen * _NORMAL.cdf((share - passed(share)) / spread)
+
+    return LocalPlan(encoder, quantile(1 - _LEVEL) * spread, _least(power, 100 * spread, _POWER + _FEWER))
+
+
+def _overlaps(bits: int, density: float, level: float) -> list[tuple[float, float]]:
+    """The part of a text's bits that a random text has, above the mean, with its probability; the rarest left out."""
+    chances = np.exp(log_binomial(bits, np.arange(bits + 1), density))
+    kept = np.flatnonzero(chances > 1e-4 * level)
+    return [(k / bits - density, float(chances[k])) for k in kept.tolist()]
+
+
+def _weigh_prefix(encoder: PrefixExtending, users: int) -> LocalPlan:
+    """What `discover` gives: the interval of a text that has just been found, and how frequent it must be."""
+    n = max(1, users // encoder.letters)
+    kept = 1 + bisect_left(range(1, PREFIXES), 1.0, key=lambda prefixes: prefixes * _seen_prefix(encoder, n, prefixes))
+    seen = _seen_prefix(encoder, n, kept)
+    z = quantile(1 - _LEVEL / encoder.letters / (256 * kept))
+    low, high = score_interval(encoder.worth, np.array([min(seen, 1.0)]), n, "sampled", z)
+    return LocalPlan(encoder, float(high[0] - low[0]) / 2, seen)
+
+
+def _seen_prefix(encoder: PrefixExtending, n: int, prefixes: int) -> float:
+    """The share that is found at every length, with n reports on each, if so many prefixes are extended."""
+    z, each = _needed(encoder.letters * 256 * prefixes), _POWER ** (1 / encoder.letters)
+    worth = encoder.worth
+    part = allowed_part(z) * float(worth.high - worth.low) / n
+    needed = part + z * sqrt(float(share_variance(worth, 0.0, n, "fixed")))
+
+    def power(share: float) -> float:
+        return _NORMAL.cdf((share - needed) / sqrt(float(share_variance(worth, min(share, 1.0), n, "sampled"))))
+
+    return _least(power, 2 * needed + 40 * sqrt(float(max(worth.own, worth.other) + 1) / n), each)
+
+
+def _least(power: Callable[[float], float], most: float, wanted: float = _POWER) -> float:
+    """The least share that is found so often, by bisection."""
+    low, high = 0.0, most
+    for _ in range(40):
+        middle = (low + high) / 2
+        low, high = (low, middle) if power(middle) >= wanted else (middle, high)
+    return high
 
 
 def plans(
-    takes: str, users: int, epsilon: object, *, size: int = 2, bits: int = 32, only: str | None = None
+    takes: str,
+    users: int,
+    epsilon: object,
+    *,
+    size: int = 2,
+    bits: int = 32,
+    only: str | None = None,
+    candidates: int = CANDIDATES,
 ) -> list[LocalPlan]:
-    """All mechanisms for this kind of value, the best first; or one of them."""
+    """All mechanisms for this kind of value, the best first; or one of them. `candidates` is for texts."""
     if only is not None and only not in ENCODERS:
         raise InputError(f'there is no mechanism "{only}"', hint=f"There are {', '.join(ENCODERS)}.")
     if only is not None and ENCODERS[only].takes != takes:
@@ -82,11 +191,10 @@ def plans(
     for name in [only] if only else _kinds(takes, size):
         try:
             encoder = _planned(name, size, epsilon, bits)
+            if only or encoder.width <= _LONGEST:
+                weighed.append(weigh(encoder, users, {"numbers": 1, "strings": candidates}.get(takes, size)))
         except InputError as error:
             refusals.append(error)
-            continue
-        if only or encoder.width <= _LONGEST:
-            weighed.append(weigh(encoder, users, _TRIED.get(takes, size)))
     if not weighed:
         raise refusals[0] if refusals else InputError("no mechanism fits")
     return _ranked(weighed)

@@ -2,16 +2,20 @@
 
 Anybody can send reports, and a collector cannot tell a fake one from an honest one. What it can tell is how much weight
 a report has. Each bound compares the estimate with what it would be if the m fakes had been honest: an honest report
-contributes between 0 and 1 on average, a fake one whatever the most extreme report contributes.
+contributes between 0 and 1 on average, a fake one whatever the most extreme report contributes. The hash functions of
+the count-mean sketch are the same for everybody: a text that never meets another contributes less than 0 to it.
 
-Guarantee: replacing `fake` of the reports by any others moves the expectation of the estimate by at most the bound.
+Guarantee: replacing `fake` of the reports by any others moves the expectation of the estimate by at most the bound. For
+RAPPOR the others are of the same cohorts, or of any where all texts are listed and can be told apart.
 Proof: every estimate is a sum over reports; the bound is `fake` times the largest difference of two summands. Heavy
 hitters are estimated from the reports of one length, so that all fakes may be of that length. For RAPPOR the summands
-follow from the fitted regression, with as many reports in each cohort as there are.
+follow from the fitted regression, with as many reports in each cohort as there are. How many there are does not change
+the expectation of honest reports if the regression explains it, with all texts listed. Otherwise a cohort that has more
+reports has more weight, and what unlisted texts contribute there has too.
 Reference: Cheu, Smith, Ullman, S&P 2021; Cao, Jia, Gong, USENIX Security 2021.
-Checked by: local::poisoning_moves_an_estimate_as_far_as_stated_and_no_further,
+Checked by: local::bounds_of_poisoning_are_exact, local::poisoning_moves_an_estimate_as_far_as_stated_and_no_further,
 local::fake_reports_move_a_mean_as_far_as_stated_and_no_further, local::fakes_of_one_length_move_a_heavy_hitter,
-local::fakes_move_rappor_no_further_than_stated
+local::fakes_move_rappor_no_further_than_stated, local::fakes_of_other_cohorts_move_rappor_no_further
 """
 
 from __future__ import annotations
@@ -37,7 +41,7 @@ def check_fakes(n: int, fake: int) -> None:
 def bound_poisoning(worth: Worth, n: int, fake: int) -> tuple[float, float]:
     """How far `fake` reports among n can move the estimate of one share, down and up."""
     check_fakes(n, fake)
-    return fake / n * (float(worth.low) - 1), fake / n * float(worth.high)
+    return fake / n * (float(worth.low) - 1), fake / n * float(worth.high - worth.honest)
 
 
 def bound_mean_poisoning(encoder: Means, n: int, fake: int) -> tuple[float, float]:

@@ -1,7 +1,7 @@
 """RAPPOR: strings as Bloom filters, a permanent noisy copy that is drawn once, and a fresh noisy copy of that.
 
 Comes in: texts. Goes out: a cohort and the bits of a filter. Each cohort has hash functions of its own, so that strings
-that share bits in one cohort are told apart in another. A device draws one permanent copy for a task, from a secret key
+that share bits in one cohort are told apart in another. A device draws one permanent copy for a task, from a fresh key
 and the first text that it reports, and keeps it: whatever it reports later, a thousand times, it has told one copy.
 A copy for each text would tell when a text changes: two equal reports come from one copy for certain.
 """
@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import lru_cache
 from itertools import product
@@ -134,6 +134,16 @@ class Rappor:
         return epsilon_of(self.ratio)
 
     @property
+    def one_time(self) -> bool:
+        """Whether the permanent copy itself is reported."""
+        return self.one == 1 << self.bits and self.zero == 0
+
+    @property
+    def permanent_copy(self) -> Rappor:
+        """The encoder of which one report is the permanent copy: all reports of a device are made from that."""
+        return replace(self, one=1 << self.bits, zero=0)
+
+    @property
     def permanent(self) -> Fraction:
         """What all reports from one permanent copy cost together."""
         return epsilon_of(((1 - self.f_half) / self.f_half) ** (2 * self.hashes))
@@ -163,7 +173,9 @@ class Rappor:
         return reports
 
     def copy(self, text: str, cohort: int, key: bytes, task: bytes) -> Flags:
-        """The permanent copy of a device with a cohort and a secret key: drawn from its first text, then kept."""
+        """The permanent copy of a device with a cohort: drawn from its first text, then kept. The key is secret, and
+        drawn for this copy alone: a second copy from it would be the same for the same text only.
+        """
         if len(key) < 16 or not 0 <= cohort < self.cohorts:
             raise InputError(f"a device has a key of at least 16 bytes and a cohort below {self.cohorts}")
         true = np.zeros((1, self.filter), np.bool_)

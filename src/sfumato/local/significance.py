@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from math import erfc, sqrt
-
 import numpy as np
 from numpy.typing import NDArray
 
@@ -11,11 +9,6 @@ from sfumato.errors import InputError
 
 METHODS = ("holm", "bh")
 Floats = NDArray[np.float64]
-
-
-def upper_tail(scores: Floats) -> Floats:
-    """The probability that a standard normal number is larger than each score."""
-    return np.array([erfc(score / sqrt(2)) / 2 for score in scores.tolist()])
 
 
 def adjusted(p_values: Floats, method: str = "holm") -> Floats:

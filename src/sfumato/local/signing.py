@@ -46,7 +46,7 @@ def check_signature(text: str, public_pem: bytes) -> None:
         numbers = int.from_bytes(packed[:32], "big"), int.from_bytes(packed[32:], "big")
         key.verify(utils.encode_dss_signature(*numbers), body.encode(), _ALGORITHM)
     except (InvalidSignature, binascii.Error, ValueError):
-        raise ClaimError("the signature of the task file does not hold") from None
+        raise ClaimError("the signature of the task file is not valid") from None
 
 
 def _loaded(read: Callable[..., Any], *given: Any) -> Any:

@@ -19,6 +19,7 @@ from sfumato.local.tape import (
     Flags,
     Indices,
     Octets,
+    SystemTape,
     Tape,
     octets_for,
     pack_integers,
@@ -75,9 +76,11 @@ class CountMeanSketch:
 
     @classmethod
     def planned(
-        cls, epsilon: object, *, hashes: int = 1024, columns: int = 1024, salt: int = 0, bits: int = BITS
+        cls, epsilon: object, *, hashes: int = 1024, columns: int = 1024, salt: int | None = None, bits: int = BITS
     ) -> CountMeanSketch:
-        """Half of epsilon for each of two bits."""
+        """Half of epsilon for each of two bits. Unless a salt is given, it is drawn: other texts meet in each task."""
+        if salt is None:
+            salt = int(sample_uniform_bytes(SystemTape(), 1, 1 << 31)[0])
         return cls(hashes, columns, Odds.of(epsilon).halved().keep(1, bits), salt, bits=bits)
 
     @cached_property
@@ -120,8 +123,10 @@ class CountMeanSketch:
 
     @property
     def worth(self) -> Worth:
-        """What one report contributes, apart from collisions that all reports share."""
-        return Worth.of_support(self.p, self.q)
+        """What one report contributes, apart from collisions that all reports share. A text that never meets another
+        supports it with its lies alone.
+        """
+        return Worth.of_support(self.p, self.q, 1 - self.p)
 
     @property
     def collision_spread(self) -> float:
@@ -130,6 +135,11 @@ class CountMeanSketch:
         """
         meet = float(self._cut.collision)
         return meet / (1 - meet) / self.hashes
+
+    @property
+    def collision_step(self) -> float:
+        """How far a share moves if its text meets, under one hash function, another that everybody has."""
+        return 1 / (1 - float(self._cut.collision)) / self.hashes
 
     def column(self, function: Indices, marks: Indices) -> Indices:
         """Where each fingerprint falls under each hash function."""

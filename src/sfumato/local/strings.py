@@ -1,13 +1,18 @@
 """Estimates for strings: RAPPOR by regression over candidates, the sketch by lookup, heavy hitters by extension.
 
-Guarantee: under `holm` the chance of naming any candidate that nobody has is at most the level, and under `bh` the
-expected share of such ones among those named is, up to the normal approximation.
-Proof: each candidate's score is its unbiased estimate over its standard deviation, from the covariance of the bits that
-the fitted shares imply. With at most half as many candidates as bits all are fitted at once and none is selected
-before it is tested; with more, one half of the reports, drawn at random, selects and the other half tests. The reports
-that support a prefix which nobody has are binomial, so that heavy hitters are tested without that approximation.
+Guarantee: under `holm` the chance of naming any candidate that nobody has is at most the level, also for few reports,
+and where frequent texts are not among the candidates. Under `bh` the expected share of such ones among those named is
+at most the level in all surveys that were simulated. The same reports, in any order, and the same candidates give the
+same estimates and names.
+Proof: the p-value of a candidate for RAPPOR is its rank among random texts (`decoys`), and all candidates that were
+tried are counted. With more than half as many candidates as bits, one half of the reports, drawn at random from a
+digest of all, selects those that the other half tests. A candidate that the bits cannot tell from a combination of
+others has no unbiased estimate: it is not named, and its interval is from 0 to 1. Intervals follow from the covariance
+of the bits that the fitted shares imply, by the normal law. The reports that support a prefix which nobody has are
+binomial.
 Reference: Erlingsson, Pihur, Korolova, CCS 2014; Holm 1979; Benjamini and Hochberg 1995; Wang, Li, Jha 2019.
 Checked by: local::rappor_names_few_that_nobody_has, local::rappor_intervals_cover,
+local::candidates_that_cannot_be_told_apart_are_not_named, local::decoding_again_names_the_same,
 local::frequent_texts_are_found_letter_by_letter, local::heavy_hitters_name_few_that_nobody_has
 """
 
@@ -15,6 +20,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from math import sqrt
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,6 +29,7 @@ from numpy.typing import NDArray
 from sfumato.errors import InputError
 from sfumato.local.base import Tally
 from sfumato.local.binomials import binomial_tails
+from sfumato.local.decoys import decoy_tests
 from sfumato.local.estimates import (
     Estimated,
     Floats,
@@ -31,9 +39,14 @@ from sfumato.local.estimates import (
     score_interval,
 )
 from sfumato.local.rappor import Rappor
-from sfumato.local.significance import adjusted, upper_tail
+from sfumato.local.significance import adjusted
 from sfumato.local.sketch import CountMeanSketch, PrefixExtending
-from sfumato.local.tape import Octets, SystemTape, sample_coins
+from sfumato.local.tape import Octets, PublicTape, sample_coins
+
+PREFIXES = 64
+"""So many prefixes of one length are extended."""
+_RANK, _SLACK = 1e-10, 1e-6
+"""Singular values below the first, in parts of the largest, are rounding errors; the second is room for them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +56,14 @@ class Fit:
     shares: Floats
     covariance: NDArray[np.float64]
     misfit: float
+    told_apart: NDArray[np.bool_]
+    """Whose share the bits determine: other combinations of candidates cannot explain the same bits."""
+    scores: Floats
+    residuals: Floats
+    left: Floats
+    """What a test compares: how well the bits of each candidate agree with what all others leave, what all leave, and
+    what all but one leave, each weighted by reports (`decoys`).
+    """
 
 
 def design(encoder: Rappor, candidates: Sequence[str]) -> Floats:
@@ -56,8 +77,8 @@ def design(encoder: Rappor, candidates: Sequence[str]) -> Floats:
 def solution(encoder: Rappor, tally: Tally, matrix: Floats) -> Floats:
     """The matrix that turns unbiased bits of all cohorts into shares: least squares, weighted by reports."""
     counts = tally.reshape(encoder.cohorts, encoder.filter + 1)[:, 0].astype(np.float64)
-    rows = np.repeat(np.sqrt(np.where(counts > 1, counts, 0.0)), encoder.filter)
-    result: Floats = np.linalg.pinv(matrix * rows[:, None]) * rows[None, :]
+    rows = np.repeat(np.sqrt(counts), encoder.filter)
+    result: Floats = np.linalg.pinv(matrix * rows[:, None], rcond=_RANK) * rows[None, :]
     return result
 
 
@@ -65,12 +86,13 @@ def fit(encoder: Rappor, tally: Tally, matrix: Floats) -> Fit:
     """Least squares over the cohorts that have reports, and the covariance that the fitted shares imply."""
     table = tally.reshape(encoder.cohorts, encoder.filter + 1).astype(np.float64)
     counts = table[:, 0]
-    used = counts > 1
+    used = counts > 0
     p, q = float(encoder.p), float(encoder.q)
     true = (table[:, 1:] / np.maximum(counts, 1)[:, None] - q) / (p - q)
     solve = solution(encoder, tally, matrix)
     shares = solve @ np.where(used[:, None], true, 0.0).ravel()
-    covariance, chi, free = np.zeros((len(shares), len(shares))), 0.0, -np.linalg.matrix_rank(matrix)
+    seen = (solve * np.repeat(used, encoder.filter)) @ matrix  # the projection onto what the bits determine
+    covariance, chi, free = np.zeros((len(shares), len(shares))), 0.0, -round(float(np.trace(seen)))
     blocks = matrix.reshape(encoder.cohorts, encoder.filter, -1)
     for cohort in np.flatnonzero(used).tolist():
         spread = _bits_covariance(blocks[cohort], shares, p, q)
@@ -80,7 +102,12 @@ def fit(encoder: Rappor, tally: Tally, matrix: Floats) -> Fit:
         chi += float((rest**2 / np.diag(spread)).sum() * counts[cohort])
         free += encoder.filter
     misfit = max(1.0, chi / free) if free > 0 else 1.0
-    return Fit(shares, covariance * misfit, misfit)
+    told_apart = np.diag(seen) > 1 - _SLACK
+    weights = np.repeat(counts, encoder.filter)
+    residuals = weights * (np.where(used[:, None], true, 0.0).ravel() - matrix @ shares)
+    norms = (solve**2 / np.maximum(weights, 1)).sum(axis=1) + ~told_apart
+    scores = shares / norms
+    return Fit(shares, covariance * misfit, misfit, told_apart, scores, residuals, residuals + scores[:, None] * solve)
 
 
 def _bits_covariance(block: Floats, shares: Floats, p: float, q: float) -> NDArray[np.float64]:
@@ -105,14 +132,12 @@ def estimate_rappor(
 ) -> list[Estimated]:
     """Every candidate that is tested, with its interval and its adjusted p-value."""
     check_population(population)
-    if not candidates or len(set(candidates)) != len(candidates):
-        raise InputError("RAPPOR needs a list of candidates, each named once", hint="--candidates FILE names them.")
+    _check_candidates(candidates)
     chosen, kept = list(candidates), reports
-    if 2 * (len(chosen) + 1) > encoder.cohorts * encoder.filter:
+    if is_screened(encoder, len(chosen)):
         chosen, kept = _screened(encoder, reports, chosen)
-    return estimate_rappor_tally(
-        encoder, encoder.tally(kept), chosen, population=population, confidence=confidence, correction=correction
-    )
+    words: Any = {"population": population, "confidence": confidence, "correction": correction}
+    return estimate_rappor_tally(encoder, encoder.tally(kept), chosen, **words, tried=len(candidates))
 
 
 def estimate_rappor_tally(
@@ -123,36 +148,58 @@ def estimate_rappor_tally(
     population: str = "fixed",
     confidence: object = 0.95,
     correction: str = "holm",
+    tried: int = 0,
 ) -> list[Estimated]:
-    """The same from a tally, for candidates that are all tested at once."""
+    """The same from a tally, for candidates that are all tested at once, though more may have been tried before."""
+    _check_candidates(chosen)
     matrix = design(encoder, chosen)
     fitted = fit(encoder, tally, matrix)
     n = int(tally.reshape(encoder.cohorts, -1)[:, 0].sum())
-    if n < 2:
+    if n < 1:
         raise InputError("there are no reports")
     shares, variance = fitted.shares[:-1], np.diag(fitted.covariance)[:-1]
     if population == "fixed":
         inside = np.clip(shares, 0.0, 1.0)
         variance = np.maximum(variance - inside * (1 - inside) / n, variance / 100)
-    deviation = np.sqrt(variance)
-    tests = adjusted(upper_tail(shares / deviation), correction)
+    known = fitted.told_apart[:-1] & (variance > 0)  # one report may have none
+    deviation = np.sqrt(np.maximum(variance, 0.0))
+    tests = np.ones(len(chosen))
+    if known.any():
+        parts = fitted.scores[:-1][known], fitted.residuals, fitted.left[:-1][known]
+        tests[known] = decoy_tests(encoder, parts, max(tried, len(chosen)), correction, tally.tobytes())
     half = quantile(confidence) * deviation
+    low, high = np.where(known, shares - half, 0.0), np.where(known, shares + half, 1.0)
     return [
-        Estimated(text, float(s), float(s - h), float(s + h), float(t))
-        for text, s, h, t in zip(chosen, shares, half, tests, strict=True)
+        Estimated(text, float(s), float(a), float(b), float(t))
+        for text, s, a, b, t in zip(chosen, shares, low, high, tests, strict=True)
     ]
 
 
+def _check_candidates(candidates: Sequence[str]) -> None:
+    if not candidates or len(set(candidates)) != len(candidates):
+        raise InputError("RAPPOR needs a list of candidates, each named once", hint="--candidates FILE names them.")
+
+
+def is_screened(encoder: Rappor, candidates: int) -> bool:
+    """Whether so many candidates are more than the regression can test at once: half as many as there are bits."""
+    return 2 * (candidates + 1) > encoder.cohorts * encoder.filter
+
+
+def tested_at_once(encoder: Rappor, candidates: int) -> int:
+    """How many of so many candidates are tested: all of them, or the likeliest by half of the reports."""
+    return max(1, encoder.cohorts * encoder.filter // 4) if is_screened(encoder, candidates) else candidates
+
+
 def _screened(encoder: Rappor, reports: Octets, candidates: list[str]) -> tuple[list[str], Octets]:
-    """The likeliest candidates by one half of the reports, drawn at random whatever order the reports are in; the other
-    half is left for the test.
+    """The likeliest candidates by one half of the reports, drawn at random whatever order the reports are in, but the
+    same whenever they are decoded; the other half is left for the test.
     """
-    screens = sample_coins(SystemTape(), len(reports), 1 << 7, 8)
+    reports = reports[np.lexsort(reports.T)]
+    screens = sample_coins(PublicTape(reports.tobytes()), len(reports), 1 << 7, 8)
     table = encoder.tally(reports[screens]).reshape(encoder.cohorts, encoder.filter + 1).astype(np.float64)
     centred = table[:, 1:] / np.maximum(table[:, :1], 1) - float(encoder.q)
     scores = np.array([float((encoder.filters(text) * centred).sum()) for text in candidates])
-    most = max(1, encoder.cohorts * encoder.filter // 4)
-    best = np.sort(np.argsort(-scores)[:most])
+    best = np.sort(np.argsort(-scores)[: tested_at_once(encoder, len(candidates))])
     return [candidates[i] for i in best.tolist()], reports[~screens]
 
 
@@ -164,18 +211,32 @@ def estimate_sketch(
     population: str = "fixed",
     confidence: object = 0.95,
 ) -> list[Estimated]:
-    """The share of each candidate; the interval includes collisions of the public hash functions."""
+    """The share of each candidate; the interval includes collisions of the public hash functions.
+
+    A text that meets a frequent one meets it in every report, and nobody knows how frequent the texts are that were not
+    listed: they count as one text, with as much of what the listed ones leave as their noise allows.
+    """
     check_population(population)
     supports = encoder.supports(tally, candidates)
     n = int(supports[0])
     if n < 1:
         raise InputError("there are no reports")
     shares = (supports[1:] / n - float(encoder.q)) / float(encoder.p - encoder.q)
-    inside = np.clip(shares, 0.0, 1.0)
-    squares = min(1.0, float((inside**2).sum() + max(0.0, 1 - inside.sum()) ** 2))
-    extra = encoder.collision_spread * squares
-    low, high = score_interval(encoder.worth, shares, n, population, quantile(confidence), extra=extra)
+    z, inside = quantile(confidence), np.clip(shares, 0.0, 1.0)
+    doubt = z * sqrt(len(shares) * (float(encoder.worth.other) / n + encoder.collision_spread))
+    unlisted = min(1.0, max(0.0, 1 - float(shares.sum()) + doubt))
+    squares = np.minimum(1.0, (inside**2).sum() - inside**2 + unlisted**2)
+    largest = np.maximum(unlisted, _largest_other(inside))
+    common: Any = {"extra": encoder.collision_spread * squares, "step": encoder.collision_step * largest}
+    low, high = score_interval(encoder.worth, shares, n, population, z, **common)
     return rows_of(candidates, shares, low, high)
+
+
+def _largest_other(shares: Floats) -> Floats:
+    """For each share the largest of the others, or 0."""
+    first, second = np.sort(np.append(shares, [0.0, 0.0]))[:-3:-1]
+    result: Floats = np.where(shares == first, second, first)
+    return result
 
 
 def discover(
@@ -184,7 +245,7 @@ def discover(
     *,
     population: str = "fixed",
     level: float = 0.05,
-    most: int = 64,
+    most: int = PREFIXES,
 ) -> list[Estimated]:
     """Frequent texts, found letter by letter, with intervals that hold for all of them together.
 
@@ -217,4 +278,4 @@ def discover(
 
 
 def _text(code: int, letters: int) -> str:
-    return code.to_bytes(letters, "big").rstrip(b"\0").decode("utf-8", "replace")
+    return code.to_bytes(letters, "big").rstrip(b"\0").decode("utf-8", "backslashreplace")

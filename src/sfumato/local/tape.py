@@ -49,8 +49,7 @@ class SystemTape:
 class KeyedTape:
     """Bytes that a secret key and a label determine: the same choice every time, and random to all others.
 
-    Block i is HMAC-SHA256(key, label, i as four bytes, little-endian). A permanent choice of RAPPOR is drawn from it,
-    so that nothing has to be stored but the key.
+    Block i is HMAC-SHA256(key, label, i as four bytes, little-endian). A permanent copy of RAPPOR is drawn from it.
     """
 
     def __init__(self, key: bytes, label: bytes) -> None:
@@ -63,6 +62,21 @@ class KeyedTape:
             self._held += hmac.new(self._key, message, hashlib.sha256).digest()
             self._block += 1
         part, self._held = self._held[:count], self._held[count:]
+        return np.frombuffer(part, np.uint8)
+
+
+class PublicTape:
+    """Bytes that a public text determines (SHAKE-256): for random choices that must not be tried again until they
+    please, such as those of a test. Never for noise.
+    """
+
+    def __init__(self, label: bytes) -> None:
+        self._label, self._part = hashlib.sha256(label).digest(), 0
+
+    def take(self, count: int) -> Octets:
+        """The next `count` bytes."""
+        part = hashlib.shake_256(self._label + self._part.to_bytes(8, "little")).digest(count)
+        self._part += 1
         return np.frombuffer(part, np.uint8)
 
 

@@ -30,7 +30,7 @@ from typing import Any
 
 import numpy as np
 
-from sfumato.accounting.events import Pure
+from sfumato.accounting import Pure
 from sfumato.errors import BudgetError, InputError
 from sfumato.local.rappor import Rappor
 from sfumato.local.table import ENCODERS
@@ -232,8 +232,8 @@ def _is_range(low: Fraction, high: Fraction) -> bool:
 
 
 def _text(value: Any, row: int) -> str:
-    if not isinstance(value, str) or len(value) > 1000:
-        raise InputError(f"row {row}: the value must be a text of at most 1000 characters")
+    if not isinstance(value, str):
+        raise InputError(f"row {row}: the value must be a text")
     try:
         value.encode()
     except UnicodeEncodeError:
@@ -320,5 +320,5 @@ def charge(task: LocalTask, paid: int) -> None:
         raise BudgetError(
             "this device has spent its budget for this task",
             detail="It draws one permanent copy." if task.memoised else f"It may send {many} in all.",
-            hint="Report what was drawn again." if task.memoised else None,
+            hint="Send the same report again." if task.memoised else None,
         )

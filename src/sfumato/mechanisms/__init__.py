@@ -6,21 +6,23 @@ privacy, metres give location privacy.
 
 from typing import Any
 
-from sfumato.mechanisms.channel import Channel
+from sfumato.mechanisms.base import opened
+from sfumato.mechanisms.channel import Channel, needed_epsilon
 from sfumato.mechanisms.exponential import Exponential
 from sfumato.mechanisms.gaussian import Gaussian
 from sfumato.mechanisms.geometric import Geometric, TruncatedGeometric
 from sfumato.mechanisms.laplace import Laplace, TruncatedLaplace
 from sfumato.mechanisms.noisymax import NoisyMax
-from sfumato.mechanisms.order import MostFrequent, OrderStatistic
+from sfumato.mechanisms.order import MISS, MostFrequent, OrderStatistic, numbers_of_steps
 from sfumato.mechanisms.permute import PermuteAndFlip
-from sfumato.mechanisms.prefix import PrefixSums
+from sfumato.mechanisms.prefix import PrefixSums, laplace_variance
 from sfumato.mechanisms.rank_interval import RankInterval
 from sfumato.mechanisms.ranked import RankedChoice
 from sfumato.mechanisms.response import RandomizedResponse
 from sfumato.mechanisms.selection import GaussianKeySelection, KeySelection
 from sfumato.mechanisms.sparse import SparseVector
 from sfumato.mechanisms.staircase import Staircase
+from sfumato.mechanisms.sums import sum_width
 from sfumato.mechanisms.thresholded import ThresholdedCounts
 
 MECHANISMS: dict[str, type[Any]] = {
@@ -52,6 +54,7 @@ MECHANISMS: dict[str, type[Any]] = {
 
 __all__ = [
     "MECHANISMS",
+    "MISS",
     "Channel",
     "Exponential",
     "Gaussian",
@@ -72,4 +75,9 @@ __all__ = [
     "ThresholdedCounts",
     "TruncatedGeometric",
     "TruncatedLaplace",
+    "laplace_variance",
+    "needed_epsilon",
+    "numbers_of_steps",
+    "opened",
+    "sum_width",
 ]

@@ -12,7 +12,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.accounting.events import Event
+from sfumato.accounting import Event
 from sfumato.errors import InputError
 from sfumato.mechanisms.inputs import as_count, as_integers, narrowed, opened
 from sfumato.types import Loss, as_written, probability, show

@@ -12,15 +12,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.accounting.events import Pure
+from sfumato.accounting import Pure
 from sfumato.errors import InputError
 from sfumato.mechanisms.base import as_distance, as_integers, opened, pure_loss
 from sfumato.mechanisms.inputs import as_rational, is_plain_number
 from sfumato.mechanisms.metrics import Distance, Metric, distances, is_zero
 from sfumato.pictures import heat
 from sfumato.reals import Real, as_real, ln, round_up
-from sfumato.sampling import choice_table, source
-from sfumato.sampling.cuts import CutTable
+from sfumato.sampling import CutTable, choice_table, source
 from sfumato.types import Loss, as_written, show, whole
 
 _BITS = 160
@@ -155,13 +154,15 @@ class Channel:
                     found = x, other, y, needed
         return found
 
-    def ratio(self, x: int, other: int) -> tuple[int, Fraction | None] | None:
+    def ratio(self, x: int, other: int, among: Sequence[int] | None = None) -> tuple[int, Fraction | None] | None:
         """The output with the largest matrix[x][y]/matrix[other][y] above 1, and that ratio from above; None if none
-        is. Counted from 0; the ratio is None where the other cannot give this output.
+        is. Counted from 0; the ratio is None where the other cannot give this output. `among` leaves outputs out.
         """
         best: tuple[int, int, int] | None = None
         top, bottom = 1, 1
-        for y, ((a, b), (c, d)) in enumerate(zip(self._ends[1][x], self._ends[0][other], strict=True)):
+        above, below = self._ends[1][x], self._ends[0][other]
+        for y in range(len(above)) if among is None else among:
+            (a, b), (c, d) = above[y], below[y]
             if a == 0:
                 continue
             if c == 0:

@@ -9,13 +9,13 @@ from typing import Any
 
 from numpy.typing import NDArray
 
-from sfumato.accounting.events import BoundedRange
+from sfumato.accounting import BoundedRange
 from sfumato.errors import InputError
 from sfumato.mechanisms.base import as_count, as_distance, as_integers, opened
 from sfumato.mechanisms.inputs import as_rational
 from sfumato.mechanisms.parameters import AsFraction
 from sfumato.reals import Real, exp, total
-from sfumato.sampling.energy import sample_lowest
+from sfumato.sampling import sample_lowest
 from sfumato.types import Loss, positive, whole
 
 

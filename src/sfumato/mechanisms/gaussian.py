@@ -8,7 +8,7 @@ from functools import cached_property
 from statistics import NormalDist
 from typing import Any
 
-from sfumato.accounting.events import GaussianRelease as GaussianEvent
+from sfumato.accounting import GaussianRelease as GaussianEvent
 from sfumato.errors import InputError
 from sfumato.mechanisms.base import as_confidence, as_distance, as_integers, least, with_noise
 from sfumato.mechanisms.parameters import AsFraction, MaybeFraction

@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
-from typing import Any
+from typing import Any, overload
 
-from sfumato.accounting.events import Pure, Refinement
+from sfumato.accounting import Pure, Refinement
 from sfumato.errors import InputError
 from sfumato.mechanisms.base import as_confidence, as_distance, as_integers, clamped, pure_loss, with_noise
 from sfumato.mechanisms.channel import Channel
@@ -56,6 +56,10 @@ class Geometric:
         """What one release costs if neighbours differ by at most `distance` in L1."""
         return pure_loss(as_distance(distance) / self.scale)
 
+    @overload
+    def release(self, value: int) -> int: ...
+    @overload
+    def release(self, value: Any) -> Any: ...
     def release(self, value: Any) -> Any:
         """The number, or each number of an array, plus noise."""
         return with_noise(as_integers(value), lambda count: sample_laplace(self.scale, count))

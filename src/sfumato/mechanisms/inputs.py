@@ -134,9 +134,13 @@ def as_count(count: Any) -> int | None:
 
 
 def _single(value: Any) -> Any:
-    """What is sealed, or is the only entry of an array without dimensions."""
+    """What is sealed, or is the only entry of an array of numbers without dimensions: an object may be anything."""
     value = opened(value)
-    return opened(value[()]) if type(value) is np.ndarray and value.ndim == 0 else value
+    if type(value) is not np.ndarray or value.ndim:
+        return value
+    if value.dtype.kind == "O":
+        raise _refusal(np.object_, array=True)
+    return value[()]
 
 
 def _integer_array(value: NDArray[Any]) -> Any:

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from sfumato.accounting.events import Pure
+from sfumato.accounting import Pure
 from sfumato.errors import InputError
 from sfumato.mechanisms.base import as_distance, as_integers, pure_loss, with_noise
 from sfumato.mechanisms.geometric import Geometric

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from sfumato.accounting.events import Pure
+from sfumato.accounting import Pure
 from sfumato.errors import InputError
 from sfumato.mechanisms.base import as_count, as_distance, as_integers, has_room, pure_loss, with_noise
 from sfumato.mechanisms.geometric import Geometric

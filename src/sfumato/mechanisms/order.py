@@ -13,7 +13,7 @@ from fractions import Fraction
 from itertools import pairwise
 from typing import Any
 
-from sfumato.accounting.events import BoundedRange
+from sfumato.accounting import BoundedRange
 from sfumato.errors import InputError
 from sfumato.mechanisms.base import as_confidence, as_count, as_distance, as_integers
 from sfumato.mechanisms.inputs import narrowed

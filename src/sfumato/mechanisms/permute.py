@@ -8,13 +8,12 @@ from typing import Any
 
 import numpy as np
 
-from sfumato.accounting.events import Pure
+from sfumato.accounting import Pure
 from sfumato.mechanisms.base import as_count, as_distance, pure_loss
 from sfumato.mechanisms.exponential import as_gaps
 from sfumato.mechanisms.parameters import AsFraction
 from sfumato.reals import Real, as_real, exp, total
-from sfumato.sampling import sample_uniform
-from sfumato.sampling.energy import sample_flips
+from sfumato.sampling import sample_flips, sample_uniform
 from sfumato.types import Loss, positive, whole
 
 

@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.accounting.events import GaussianRelease as GaussianEvent
-from sfumato.accounting.events import Pure
+from sfumato.accounting import GaussianRelease as GaussianEvent
+from sfumato.accounting import Pure
 from sfumato.errors import InputError
 from sfumato.mechanisms.base import as_confidence, as_count, as_distance, as_integers, narrow, pure_loss, with_noise
 from sfumato.mechanisms.nodes import Tree, best_tree

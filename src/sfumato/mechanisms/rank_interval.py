@@ -9,7 +9,7 @@ from functools import cached_property
 from itertools import accumulate
 from typing import Any
 
-from sfumato.accounting.events import BoundedRange
+from sfumato.accounting import BoundedRange
 from sfumato.errors import InputError
 from sfumato.mechanisms.base import as_confidence, as_count, as_distance
 from sfumato.mechanisms.order import OrderStatistic, checked_rows

@@ -9,12 +9,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.accounting.events import BoundedRange
+from sfumato.accounting import BoundedRange
 from sfumato.errors import InputError
 from sfumato.mechanisms.base import as_count, as_distance, as_integers
 from sfumato.mechanisms.parameters import AsFraction
 from sfumato.reals import Real, exp, total
-from sfumato.sampling.bands import sample_banded
+from sfumato.sampling import sample_banded
 from sfumato.types import Loss, positive
 
 

@@ -9,14 +9,13 @@ from typing import Any
 
 import numpy as np
 
-from sfumato.accounting.events import Pure
+from sfumato.accounting import Pure
 from sfumato.errors import InputError
 from sfumato.mechanisms.base import as_distance, as_integers, narrow, pure_loss
 from sfumato.mechanisms.channel import Channel
 from sfumato.mechanisms.parameters import AsFraction, AsWhole
 from sfumato.reals import Real, as_real, exp, ln, round_up
-from sfumato.sampling import choice_table, sample_uniform, source
-from sfumato.sampling.cuts import CutTable
+from sfumato.sampling import CutTable, choice_table, sample_uniform, source
 from sfumato.types import Loss, positive, probability, show, whole
 
 

@@ -10,14 +10,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.accounting.events import GaussianSelection, Selection
+from sfumato.accounting import GaussianSelection, Selection
 from sfumato.errors import InputError
 from sfumato.mechanisms.base import as_distance, as_integers, least
 from sfumato.mechanisms.parameters import AsAdjacency, AsFraction, AsWhole
 from sfumato.mechanisms.tails import gaussian_tail
 from sfumato.reals import Real, as_real, ceil, exp, ln
-from sfumato.sampling import sample_gaussian, source
-from sfumato.sampling.choice import choice_table
+from sfumato.sampling import choice_table, sample_gaussian, source
 from sfumato.types import Adjacency, Loss, positive, probability, whole
 
 _ENOUGH = Fraction(100)
@@ -89,6 +88,17 @@ class KeySelection:
         if self.per_key[1] >= Fraction(1, 2):
             return 2
         return self.turn + least(lambda beyond: not self._hidden(beyond) > 0, self.turn)
+
+    @property
+    def half(self) -> int:
+        """The number of people from which on a key is shown with probability above one half.
+
+        It is the turn or the next number: p(t - 1) <= (1 - d)/(e^e + 1) is below one half, and p(t + 1) is above.
+        """
+        half, d = Fraction(1, 2), self.per_key[1]
+        if d >= half:  # p(1) = d
+            return 1 if d > half else 2
+        return self.turn if self.mass(self.turn) > half else self.turn + 1
 
     def _rising(self, n: int) -> Real:
         e, d = self.per_key
@@ -172,6 +182,11 @@ class GaussianKeySelection:
         allowed = self.delta / self.adjacency.keys(self.keys_per_unit)
         guess = int((2 * float(self.variance) * 20) ** 0.5)
         return 1 + least(lambda t: gaussian_tail(self.variance, t) <= allowed, guess)
+
+    @property
+    def half(self) -> int:
+        """The number of people from which on a key is shown with probability above one half."""
+        return self.threshold
 
     @property
     def event(self) -> GaussianSelection:

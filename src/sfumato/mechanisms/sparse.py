@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.accounting.events import Pure
+from sfumato.accounting import Pure
 from sfumato.errors import BudgetError, InputError
 from sfumato.mechanisms.base import as_count, as_distance, as_integers, has_room, pure_loss, with_noise
 from sfumato.mechanisms.inputs import as_integer

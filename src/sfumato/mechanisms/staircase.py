@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.accounting.events import Pure
+from sfumato.accounting import Pure
 from sfumato.errors import InputError
 from sfumato.mechanisms.base import (
     as_confidence,
@@ -24,8 +24,7 @@ from sfumato.mechanisms.base import (
 )
 from sfumato.mechanisms.parameters import AsFraction, AsWhole
 from sfumato.reals import Real, as_real, ceil, exp
-from sfumato.sampling import choice_table, sample_geometric, sample_uniform, source
-from sfumato.sampling.cuts import CutTable
+from sfumato.sampling import CutTable, choice_table, sample_geometric, sample_uniform, source
 from sfumato.types import Loss, positive, whole
 
 

@@ -8,7 +8,7 @@ from fractions import Fraction
 from functools import cached_property
 from typing import Any
 
-from sfumato.accounting.events import Selection
+from sfumato.accounting import Selection
 from sfumato.errors import InputError
 from sfumato.mechanisms.base import as_confidence, as_distance, as_integers, least
 from sfumato.mechanisms.geometric import Geometric

@@ -22,7 +22,7 @@ from sfumato.engines.duckdb.stamp import stamp
 from sfumato.errors import EngineError, LedgerError, PolicyError, QueryError, SfumatoError
 from sfumato.files import make_private_directory, replace_file
 from sfumato.ledger import Ledger, has_ledger
-from sfumato.owner.data_warnings import Warned, warnings_of
+from sfumato.owner.data_warnings import Warned, unit_warnings, warnings_of
 from sfumato.owner.policy_mistakes import read_all
 from sfumato.owner.source_checks import against
 from sfumato.policy import Policy, UnitJoin, load, units_of, with_bounds, with_schema, with_types
@@ -93,7 +93,8 @@ def check(path: Path, say: Say = lambda _: None, clock: Callable[[], datetime] |
     now = (clock or (lambda: datetime.now(UTC)))()
     version = policy.version_at(now)
     kept = _record(typed, version, now, found, written=policy.digest, stamp=before)
-    warnings = tuple(w for name, table in typed.tables.items() for w in warnings_of(table, found.get(name), marks))
+    rows = [w for name, table in typed.tables.items() for w in warnings_of(table, found.get(name), marks)]
+    warnings = (*unit_warnings(typed, marks), *rows)
     return AdmissionReport(place, text, (), policy.data.id, version, typed.digest, found, views, warnings, kept)
 
 
@@ -116,7 +117,7 @@ def _placed(error: SfumatoError, policy: Policy, marks: Marks) -> PolicyError:
     if policy.source.engine == "spark":
         place = ("source", "tables")
     for name, table in policy.tables.items():
-        if isinstance(table.unit, UnitJoin) and f'"{table.unit.table}.{table.unit.key}"' in error.message:
+        if isinstance(table.unit, UnitJoin) and f'"{table.unit.place}"' in error.message:
             place = ("tables", name, "unit")
     said = marks.error(place, error.message, error.hint, value=True)
     said.detail = f"{said.detail}: {error.detail}" if error.detail else said.detail

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from sfumato.engines.base import Measured
-from sfumato.policy import Table
+from sfumato.policy import ROW, Policy, Table
 from sfumato.policy.positions import Marks
 
 
@@ -55,6 +55,22 @@ def warnings_of(table: Table, found: Measured | None, marks: Marks) -> list[Warn
     return rows
 
 
+def unit_warnings(policy: Policy, marks: Marks) -> list[Warned]:
+    """Identifiers that two tables declare differently: in a UNION or FULL JOIN, one person may have two of them."""
+    warned, first = list[Warned](), None
+    for name, table in policy.tables.items():
+        if not isinstance(table.unit, str) or table.unit == ROW:
+            continue
+        one = table.columns[table.unit]
+        domain, here = (one.low, one.high, one.values, one.max_length), f"{name}.{table.unit}"
+        if first is None:
+            first = domain, here
+        elif domain != first[0]:
+            message = f"declared differently from {first[1]}, which holds the same identifiers: declare both alike"
+            warned.append(Warned(_line(marks, ("tables", name, "columns", one.name)), name, one.name, message))
+    return warned
+
+
 def _is_mostly_outside(counts: Mapping[str, int], rows: int) -> bool:
     """Whether more than half of the values that are there lie outside of the declared domain."""
     wrong = sum(counts.get(kind, 0) for kind in ("unreadable", "below", "above", "outside"))
@@ -65,9 +81,9 @@ def _about(table: Table, name: str, counts: Mapping[str, int], rows: int) -> lis
     """(key, message) for each declaration of a column that does not hold."""
     column, found = table.columns[name], []
     if counts["nulls"] == rows and rows:
-        found.append(("", "every value is NULL: is the name spelled as in the files?"))
+        found.append(("", "every value is NULL: does the name match the files?"))
     elif counts["nulls"] and not column.nulls:
-        found.append(("nulls", f"{_many(counts['nulls'], 'row')} with NULL: left out, as nulls = false says"))
+        found.append(("nulls", f"{_many(counts['nulls'], 'row')} with NULL: left out (nulls = false)"))
     said = {
         "unreadable": ("type", f"not of type {column.type}: NULL"),
         "below": ("min", "below min: counted as min"),

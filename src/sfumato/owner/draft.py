@@ -13,7 +13,7 @@ import os
 import re
 import unicodedata
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from difflib import get_close_matches
 from pathlib import Path
 
@@ -39,7 +39,9 @@ where window with
 
 @dataclass(frozen=True, slots=True)
 class DraftSource:
-    """What was found: tables with their schemas; their paths, or that of a database; and views, which are left out."""
+    """What was found: tables with their schemas; their paths, or that of a database; and what is left out: views, and
+    tables that cannot be protected, with the reason.
+    """
 
     tables: dict[str, Schema]
     files: dict[str, str] | str
@@ -47,6 +49,7 @@ class DraftSource:
     dsn: str | None = None
     master: str | None = None
     """Where Spark runs, if it reads the rows."""
+    refused: Mapping[str, str] = field(default_factory=dict)
 
 
 def look(data: Sequence[str], master: str | None = None) -> DraftSource:
@@ -57,11 +60,14 @@ def look(data: Sequence[str], master: str | None = None) -> DraftSource:
     if servers and len(data) > 1:
         raise InputError("give files, or one database, not both", hint="A policy has one source.")
     if servers:
-        tables, views = _schema.of_server(servers[0])
-        if not tables:
+        seen = _schema.of_server(servers[0])
+        if not seen.tables and seen.refused:
+            raise next(iter(seen.refused.values()))
+        if not seen.tables:
             raise InputError("the role sees no table in its schema", hint="Grant SELECT, or set its search_path.")
         bare = re.sub(r"^(\w+://[^/@:]*):[^/@]*@", r"\1@", servers[0])  # no password in a file that is not secret
-        return DraftSource(tables, {}, tuple(views), bare)
+        refused = {name: error.message for name, error in seen.refused.items()}
+        return DraftSource(seen.tables, {}, seen.views, bare, refused=refused)
     databases = [path for path in data if _schema.is_kind(path, [_schema.DATABASE])]
     if databases and len(data) > 1:
         raise InputError("give files, or one .duckdb database, not both", hint="A policy has one source.")
@@ -112,7 +118,7 @@ def _check_file(path: str) -> None:
         raise InputError(f"{quote(path, 200)} is a directory", hint=f"Name its files, for example '{path}/*.parquet'.")
     if not _schema.is_kind(path, _schema.ENDINGS):
         hint = "Use .parquet, .csv, .tsv, .jsonl, or one .duckdb database."
-        raise InputError(f"cannot tell what {quote(path, 200)} is", hint=hint)
+        raise InputError(f"cannot tell the type of {quote(path, 200)} is", hint=hint)
     if not texts.found(path):
         raise InputError(f"there is no file {quote(path, 200)}", sqlstate="58P01")
 
@@ -173,6 +179,8 @@ def draft(source: DraftSource, person: tuple[str, str], folder: Path) -> str:
     if source.views:
         names = ", ".join(quote(name) for name in source.views)
         parts.append(f"# Views that were left out: {names}.\n# Name them like tables, if they contain the unit.\n")
+    if source.refused:
+        parts.append("".join(f"# Left out: {_comment(reason)}.\n" for reason in source.refused.values()))
     return "\n".join(parts)
 
 
@@ -181,14 +189,14 @@ _HEAD = """\
 #
 # Each "?" is a decision that only you can make. No query is answered until you have made all of them; `sfumato check`
 # lists those that are left. "check" marks a guess from a name. What you write here is public: take bounds and lists
-# from what you know of the world, never from the rows. They are enforced: a number outside its bounds counts as the
+# from domain knowledge, never from the rows. They are enforced: a number outside its bounds counts as the
 # bound, a text that is not in its list as NULL.
 """
 
 _PRIVACY = """\
 [privacy]
-# All that everybody together may ever learn about one person: no conclusion about them becomes more than e^epsilon
-# times as likely as without their rows. 1 is careful, 4 is generous. When it is spent, only stored answers are left.
+# The total privacy budget of all analysts: no conclusion about a person becomes more than e^epsilon times as likely
+# as without their rows. 1 is careful, 4 is generous. When it is spent, only stored answers are left.
 epsilon = "?"
 # delta = 1e-6  # lets analysts group by columns whose values are not listed; groups with few people are suppressed
 """
@@ -269,7 +277,7 @@ def _unit(way: UnitPath | None) -> list[str]:
     if way.table is None:
         return [f"unit = {_text(way.column)}  # whose row it is"]
     on = _text(f"{way.column} = {way.key}")
-    return [f"unit = {{ join = {_text(way.table)}, on = {on} }}  # check: the person stands in that table"]
+    return [f"unit = {{ join = {_text(way.table)}, on = {on} }}  # check: that table identifies the person"]
 
 
 def _rows(schema: Schema, way: UnitPath | None) -> list[str]:
@@ -282,6 +290,21 @@ def _rows(schema: Schema, way: UnitPath | None) -> list[str]:
         "# (or left out, if it is 1). Twice as many rows mean twice the noise.",
         'rows_per_unit = "?"',
     ]
+
+
+_NEVER_MADE_NULL = ("integer", "text", "date", "timestamp", "boolean")
+"""Types whose values stay values when a domain is enforced; NaN, which a number may be, becomes NULL."""
+_TOO_LONG = ("UBIGINT", "HUGEINT", "UHUGEINT")
+
+
+def _is_filled(column: str, declared: str, schema: Schema) -> bool:
+    """Whether no row of the source can be NULL there under the drafted domain: `nulls = false` leaves out no row.
+
+    Of a text only where its list is drafted: an owner who adds a list later would leave out all rows beyond it.
+    """
+    kind = kind_of(declared)
+    kept = kind in _NEVER_MADE_NULL and declared.upper() not in _TOO_LONG
+    return column in schema.filled and kept and (kind != "text" or column in schema.lists)
 
 
 def _line(key: str, column: str, declared: str, schema: Schema, *, is_person: bool) -> str:
@@ -298,6 +321,8 @@ def _line(key: str, column: str, declared: str, schema: Schema, *, is_person: bo
         text = f"{{ values = [{', '.join(map(_text, schema.lists[column]))}] }}"
     else:
         text, note = propose(column, kind, int(digits[1]) if digits else None)
+    if _is_filled(column, declared, schema) and not is_person:
+        text = f"{text.removesuffix(' }')}, nulls = false }}"
     comment = "; ".join(part for part in ("" if schema.typed and not _is_guess(text) else "check", note) if part)
     return f"{key} = {text}" + (f"  # {comment}" if comment else "")
 

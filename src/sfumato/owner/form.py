@@ -15,9 +15,9 @@ from decimal import Decimal
 from fractions import Fraction
 from typing import Any
 
+from sfumato.accounting import suspicion
 from sfumato.errors import InputError, PolicyError
 from sfumato.owner.form_fields import COLUMN, DATA, OF_PEOPLE, PRIVACY, SHARE, TABLE, FormField
-from sfumato.owner.weakening import odds
 from sfumato.policy import Policy
 from sfumato.policy.editing import edited
 from sfumato.policy.positions import Path, Spots, scan
@@ -114,7 +114,7 @@ class _Form:
         if place[-1] not in ("epsilon", "query_epsilon") or self.policy is None:
             return ""
         epsilon = getattr(record, str(place[-1]), None) if record is not None else Fraction(value)
-        return "" if epsilon is None else f" A suspicion of 50 % becomes at most {odds(epsilon)} %."
+        return "" if epsilon is None else f" A{suspicion(epsilon, self.policy.privacy.adjacency)[1:]}."
 
     def _written(self, place: Path, value: Any) -> Any:
         if value is None or isinstance(value, bool):

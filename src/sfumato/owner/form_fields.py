@@ -64,26 +64,26 @@ def _item(text: str, like: type) -> str:
 _AUTO = (AUTO,)
 OF_PEOPLE = ("unit", "rows_per_unit", "groups_per_unit", "l2_per_unit", "sum_per_unit")
 PRIVACY = (
-    FormField("epsilon", "number", "How much all analysts together may ever learn."),
+    FormField("epsilon", "number", "The total privacy budget of all analysts."),
     FormField("delta", "number", "With this probability the bound may fail. Needed for groups that are not declared."),
-    FormField("query_epsilon", "number", "What a query costs if the analyst does not say."),
-    FormField("adjacency", "choice", "Neighbours: one person more or less, or other rows of one person.",
+    FormField("query_epsilon", "number", "The default cost of a query."),
+    FormField("adjacency", "choice", "What one person can change: being in the data or not, or (replace) all rows.",
               tuple(word.value for word in Adjacency)),
     FormField("composition", "choice", "How charges add up.", COMPOSITIONS),
-    FormField("timing", "choice", "padded: answers come at fixed times.", ("plain", "padded")),
+    FormField("timing", "choice", "padded: answers are sent at fixed times.", ("plain", "padded")),
     FormField("partition", "text", "table.column that divides people; each cell has the whole budget."),
     FormField("delta_selection", "number", "The part of delta for groups that are not declared."),
-    FormField("query_delta", "number", "What one query spends of it."),
-    FormField("min_epsilon", "number", "The least that a query may spend."),
-    FormField("failures", "number", "After so many failures of the engine no more answers, until you look."),
+    FormField("query_delta", "number", "The default delta of a query."),
+    FormField("min_epsilon", "number", "The minimum cost of a query."),
+    FormField("failures", "number", "After this many engine failures, this version of the data is no longer served."),
 )  # fmt: skip
-SHARE = (FormField("epsilon", "number", "What this analyst may spend of the total."),)
-DATA = (FormField("version", "text", "Name of the rows; a new one when they change. Or daily, monthly."),)
+SHARE = (FormField("epsilon", "number", "This analyst's share of the total."),)
+DATA = (FormField("version", "text", "Version of the data. Change it when the rows change, or use daily or monthly."),)
 TABLE = (
-    FormField("public", "flag", "No row is about a person: rows are answered exactly.", ("false",)),
+    FormField("public", "flag", "No row is about a person; answers about it are exact and free.", ("false",)),
     FormField("unit", "text", "The column that identifies a person, or row: each row is one person."),
-    FormField("rows_per_unit", "number", "The most rows of one person that count, or auto.", _AUTO),
-    FormField("groups_per_unit", "number", "The most groups that one person counts in.", _AUTO),
+    FormField("rows_per_unit", "number", "The maximum number of rows counted per person, or auto.", _AUTO),
+    FormField("groups_per_unit", "number", "The maximum number of groups that one person counts in.", _AUTO),
     FormField("l2_per_unit", "number", "The same bound in the Euclidean norm, for Gaussian noise.", _AUTO),
 )
 COLUMN = (
@@ -93,5 +93,5 @@ COLUMN = (
     FormField("grid", "number", "Values are rounded to multiples of it."),
     FormField("max_length", "number", "Longer texts are truncated."),
     FormField("values", "list", "One to a line; any other value becomes NULL."),
-    FormField("nulls", "flag", "NULL may occur. If not, rows with NULL are left out.", ("true",)),
+    FormField("nulls", "flag", "NULL may occur. If not, rows with NULL are excluded.", ("true",)),
 )

@@ -34,11 +34,11 @@ _LARGE = {"epsilon": 10**100, "delta": Decimal("0.999"), "min_epsilon": Decimal(
 _MOST = 1000
 
 _HINTS = {
-    "epsilon": "Write how much all analysts together may ever learn: 1 is careful, 4 is generous.",
+    "epsilon": "Write the total privacy budget of all analysts: 1 is careful, 4 is generous.",
     "unit": "Name the column that identifies the person of a row; or write public = true, if no row is about a person.",
     "rows_per_unit": "Write the maximum number of rows per person; rows of people with more are down-weighted.",
-    "min": "Write the lowest possible value, from what you know of the world: lower ones count as this one.",
-    "max": "Write the highest possible value, from what you know of the world: higher ones count as this one.",
+    "min": "Write the lowest possible value, from domain knowledge; lower values count as this one.",
+    "max": "Write the highest possible value, from domain knowledge; higher values count as this one.",
     "values": "Write the list of possible values; any other becomes NULL.",
     "max_length": "Write the longest text in characters: longer ones are truncated.",
 }

@@ -53,10 +53,11 @@ def prepare(path: Path, say: Say = lambda _: None, clock: Callable[[], datetime]
     """
     policy = load(path)
     if policy.source.engine != "duckdb":
-        raise PolicyError(
-            "only files and DuckDB databases are prepared",
-            hint="A server keeps its rows itself: give its tables indexes.",
-        )
+        hints = {
+            "postgres": "A server keeps its rows itself: give its tables indexes.",
+            "spark": "Spark reads a lake as it is: fewer and larger files are read faster.",
+        }
+        raise PolicyError("only files and DuckDB databases are prepared", hint=hints[policy.source.engine])
     before = stamp(policy)
     if before is None:
         hint = "Copy the files to this machine first."
@@ -104,7 +105,7 @@ def _fill(policy: Policy, version: str, source: str, new: Path, say: Say) -> tup
         return private
     except duckdb.Error as error:
         OPERATOR.error("preparing failed: %s", error)
-        hint = "Is there space for a second copy of the rows? The operator's log in the state directory has the cause."
+        hint = "Is there disk space for a second copy of the rows? The operator's log has the cause."
         raise EngineError("the rows could not be prepared", hint=hint) from None
     finally:
         engine.close()

@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import duckdb
@@ -55,6 +55,17 @@ class Schema:
     links: tuple[Link, ...] = field(default=())
     lists: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     """The values of columns that are enumerations: they are part of a schema, not of rows."""
+    filled: frozenset[str] = frozenset()
+    """Columns that a database keeps from being NULL."""
+
+
+@dataclass(frozen=True, slots=True)
+class ServerSchemas:
+    """The tables of a server, the names of its views, and why the others cannot be protected."""
+
+    tables: dict[str, Schema]
+    views: tuple[str, ...]
+    refused: dict[str, PolicyError]
 
 
 def kind_of(declared: str) -> str | None:
@@ -105,25 +116,30 @@ def of_database(path: str) -> tuple[dict[str, Schema], list[str]]:
             raise _unreadable(path, error) from None
 
 
-def of_server(address: str) -> tuple[dict[str, Schema], list[str]]:
-    """The tables of a PostgreSQL server that the role may read, as its catalog declares them, and its views."""
+def of_server(address: str, names: Iterable[str] | None = None) -> ServerSchemas:
+    """These tables of a PostgreSQL server as its catalog declares them; without names, all that the role may read."""
     from sfumato.engines.postgres import catalog
     from sfumato.engines.postgres.server import PostgresServer
 
     server = PostgresServer(address)
     try:
-        names, views = catalog.names(server)
-        tables = {}
-        for name in names:
+        found, views = ServerSchemas({}, (), {}), list[str]()
+        for name in catalog.names(server) if names is None else names:
             try:
                 table = catalog.table(server, name)
-            except PolicyError:  # what cannot be protected is not proposed; a policy that names it is told why
+            except PolicyError as error:
+                found.refused[name] = error
+                continue
+            if table.view is not None:
+                views.append(name)
                 continue
             columns = {c.name: c.declared for c in table.columns.values()}
             links = tuple(Link(link.column, link.table, link.key) for link in table.foreign)
             lists = {c.name: c.enum for c in table.columns.values() if c.enum is not None}
-            tables[name] = Schema(columns, unique=table.unique, links=links, lists=lists)
-        return tables, views
+            single = frozenset(column for key in table.unique if len(key) == 1 for column in key)
+            filled = frozenset(c.name for c in table.columns.values() if c.not_null)
+            found.tables[name] = Schema(columns, unique=single, links=links, lists=lists, filled=filled)
+        return replace(found, views=tuple(views))
     finally:
         server.close()
 
@@ -176,7 +192,8 @@ def _tables(connection: duckdb.DuckDBPyConnection) -> dict[str, Schema]:
     for name in _column(connection, "duckdb_tables()", "table_name"):
         rows = connection.execute(f"DESCRIBE source.{identifier(name)}").fetchall()
         unique, links = _constraints(connection, name)
-        tables[name] = Schema({str(row[0]): str(row[1]) for row in rows}, unique=unique, links=links)
+        filled = frozenset(str(row[0]) for row in rows if row[2] == "NO")
+        tables[name] = Schema({str(row[0]): str(row[1]) for row in rows}, unique=unique, links=links, filled=filled)
     return tables
 
 
@@ -209,7 +226,7 @@ def _described(reader: str) -> dict[str, str]:
 
 def _unreadable(path: str, error: Exception) -> PolicyError:
     reason = str(error).split("\n", maxsplit=1)[0]
-    return PolicyError(f"cannot read {quote(path, 200)}", detail=reason, hint="Is the file whole, and of this kind?")
+    return PolicyError(f"cannot read {quote(path, 200)}", detail=reason, hint="Is the file complete and of this type?")
 
 
 def _names(file: str) -> list[str]:
@@ -217,7 +234,9 @@ def _names(file: str) -> list[str]:
         return _names_of_object(file)
     if is_kind(file, TEXT):
         return _names_of_header(file)
-    raise PolicyError(f"cannot tell what {quote(file, 200)} is", hint=f"Use {', '.join(ENDINGS)}, or one {DATABASE}.")
+    raise PolicyError(
+        f"cannot tell the type of {quote(file, 200)} is", hint=f"Use {', '.join(ENDINGS)}, or one {DATABASE}."
+    )
 
 
 def _names_of_header(file: str) -> list[str]:

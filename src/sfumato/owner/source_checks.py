@@ -46,26 +46,22 @@ def against(policy: Policy, marks: Marks) -> list[PolicyError]:
 
 def _schemas(policy: Policy, marks: Marks, schemas: dict[str, Schema]) -> Iterator[PolicyError]:
     """The schema of every table into `schemas`; gives what cannot be found or read."""
-    files, dsn = policy.source.files, policy.source.dsn
+    files = policy.source.files
     if policy.source.engine == "spark":
         yield from _of_spark(policy, marks, schemas)
-        return
-    if isinstance(files, str) or dsn is not None:
-        try:
-            tables, views = _schema.of_database(str(files)) if dsn is None else _schema.of_server(dsn)
-        except (PolicyError, EngineError) as error:
-            place = ("source", "files" if dsn is None else "dsn")
-            yield marks.error(place, error.message, error.hint, value=True)
-            return
-        for name in policy.tables:
-            if name in tables:
-                schemas[name] = tables[name]
-            elif name not in views:  # what a view shows is known to the engine
-                hint = _near(name, [*tables, *views]) or "Names must match exactly."
-                yield marks.error(("tables", name), f"the database has no table {quote(name)}", hint)
-        return
+    elif policy.source.engine == "postgres":
+        yield from _of_server(policy, marks, schemas)
+    elif isinstance(files, str):
+        yield from _of_database(files, policy, marks, schemas)
+    else:
+        assert files is not None
+        yield from _of_files(files, policy, marks, schemas)
+
+
+def _of_files(
+    files: Mapping[str, str | tuple[str, ...]], policy: Policy, marks: Marks, schemas: dict[str, Schema]
+) -> Iterator[PolicyError]:
     for name in policy.tables:
-        assert isinstance(files, dict)
         paths = files[name]
         listed = [paths] if isinstance(paths, str) else paths
         if any("://" in path for path in listed):  # what lies elsewhere is known to the engine
@@ -74,6 +70,34 @@ def _schemas(policy: Policy, marks: Marks, schemas: dict[str, Schema]) -> Iterat
             schemas[name] = _schema.of_files(listed)
         except PolicyError as error:
             yield marks.error(("source", "files", name), error.message, error.hint, value=True)
+
+
+def _of_database(file: str, policy: Policy, marks: Marks, schemas: dict[str, Schema]) -> Iterator[PolicyError]:
+    try:
+        tables, views = _schema.of_database(file)
+    except PolicyError as error:
+        yield marks.error(("source", "files"), error.message, error.hint, value=True)
+        return
+    for name in policy.tables:
+        if name in tables:
+            schemas[name] = tables[name]
+        elif name not in views:  # what a view shows is known to the engine
+            hint = _near(name, [*tables, *views]) or "Names must match exactly."
+            yield marks.error(("tables", name), f"the database has no table {quote(name)}", hint)
+
+
+def _of_server(policy: Policy, marks: Marks, schemas: dict[str, Schema]) -> Iterator[PolicyError]:
+    """Tables as the role finds them; what cannot be protected is refused with the reason that a query would meet."""
+    try:
+        found = _schema.of_server(str(policy.source.dsn), policy.tables)
+        near = _schema.of_server(str(policy.source.dsn)) if found.refused else found
+    except (PolicyError, EngineError) as error:
+        yield marks.error(("source", "dsn"), error.message, error.hint, value=True)
+        return
+    schemas.update(found.tables)
+    for name, said in found.refused.items():
+        hint = said.hint if name in near.refused else _near(name, [*near.tables, *near.views]) or said.hint
+        yield marks.error(("tables", name), said.message, hint)
 
 
 def _of_spark(policy: Policy, marks: Marks, schemas: dict[str, Schema]) -> Iterator[PolicyError]:
@@ -143,14 +167,16 @@ def _units(policy: Policy, schemas: Mapping[str, Schema], marks: Marks) -> Itera
         if name not in schemas or table.unit in (None, ROW):
             continue
         if isinstance(table.unit, UnitJoin):
-            one, other = (name, table.unit.column), (table.unit.table, table.unit.key)
+            ends = [((name, column), (table.unit.table, key)) for column, key in table.unit.pairs]
         else:
-            one, other = (name, table.unit), first or (name, table.unit)
-            first = first or one
-        if other[0] not in schemas:
-            continue
-        types = [schemas[of].columns.get(column, "VARCHAR") for of, column in (one, other)]
-        if types[0] != types[1] and {kind_of(kind) for kind in types} != {"integer"}:
-            names = f"{quote('.'.join(one))} is {types[0]} in the source, but {quote('.'.join(other))} is {types[1]}"
-            hint = "Identifiers are compared as they are: store both in the same type, in files of the same kind."
-            yield marks.error(("tables", name, "unit"), names, hint, value=True)
+            one = (name, str(table.unit))
+            ends, first = [(one, first or one)], first or one
+        for one, other in ends:
+            if other[0] not in schemas:
+                continue
+            types = [schemas[of].columns.get(column, "VARCHAR") for of, column in (one, other)]
+            if types[0] != types[1] and {kind_of(kind) for kind in types} != {"integer"}:
+                source = f"{quote('.'.join(one))} is {types[0]} in the source"
+                hint = "Identifiers are compared as they are: store both in the same type, in files of the same kind."
+                message = f"{source}, but {quote('.'.join(other))} is {types[1]}"
+                yield marks.error(("tables", name, "unit"), message, hint, value=True)

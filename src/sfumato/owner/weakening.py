@@ -11,12 +11,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 
+from sfumato.accounting import percent_at_most, suspicion
 from sfumato.policy import ROW, Policy, Table, UnitJoin
-from sfumato.reals import exp, round_up
 from sfumato.types import Adjacency, show
-
-_MOST = Fraction(50)
-"""Beyond this epsilon a suspicion becomes a certainty, to all digits that are shown."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,13 +22,6 @@ class Weakening:
 
     what: str
     words: str
-
-
-def odds(epsilon: Fraction) -> str:
-    """What a suspicion of one half can become, in per cent, rounded up."""
-    if epsilon > _MOST:
-        return "100"
-    return show(round_up(100 / (1 + exp(-epsilon)), Fraction(1, 10)))
 
 
 def weakenings(now: Policy, then: Policy) -> list[Weakening]:
@@ -44,14 +34,6 @@ def other_changes(now: Policy, then: Policy) -> list[Weakening]:
     return [*_answers(now, then), *_shares(now, then), *_bounds(now, then)]
 
 
-def _suspicion(new: Fraction, old: Fraction) -> str:
-    return (
-        f"a suspicion of 50 % about one person can become at most {odds(new)} % instead of {odds(old)} %"
-        if new != old
-        else f"a suspicion of 50 % about one person still becomes at most {odds(new)} %"
-    )
-
-
 def _ledger(now: Policy, then: Policy) -> Iterator[Weakening]:
     """Another ledger knows nothing of what was spent before it."""
     if (now.data.id, now.data.ledger) == (then.data.id, then.data.ledger):
@@ -60,7 +42,7 @@ def _ledger(now: Policy, then: Policy) -> Iterator[Weakening]:
     yield Weakening(
         "data.ledger" if now.data.id == then.data.id else "data.id",
         "the budget starts anew in another ledger, which does not count what was spent so far: with both budgets,"
-        f" {_suspicion(both, now.privacy.epsilon)}",
+        f" {suspicion(both, then.privacy.adjacency, instead_of=now.privacy.epsilon)}",
     )
 
 
@@ -69,7 +51,8 @@ def _privacy(now: Policy, then: Policy) -> Iterator[Weakening]:
     if new.epsilon > old.epsilon:
         yield Weakening(
             "privacy.epsilon",
-            f"epsilon rises from {show(old.epsilon)} to {show(new.epsilon)}: {_suspicion(new.epsilon, old.epsilon)}",
+            f"epsilon rises from {show(old.epsilon)} to {show(new.epsilon)}:"
+            f" {suspicion(new.epsilon, new.adjacency, instead_of=old.epsilon)}",
         )
     if new.delta > old.delta:
         yield Weakening(
@@ -87,7 +70,7 @@ def _privacy(now: Policy, then: Policy) -> Iterator[Weakening]:
         yield Weakening(
             "privacy.adjacency",
             "adjacency changes from replace to add-remove: the content of a person's rows is then protected with up to"
-            f" twice the epsilon, {odds(2 * new.epsilon)} % instead of {odds(old.epsilon)} %",
+            f" twice the epsilon, {percent_at_most(2 * new.epsilon)} % instead of {percent_at_most(old.epsilon)} %",
         )
     if old.timing == "padded" and new.timing == "plain":
         yield Weakening(
@@ -123,7 +106,8 @@ def _public(now: Policy, then: Policy, name: str) -> Iterator[Weakening]:
     if old is None:
         yield Weakening(key, f'table "{name}" is new and public: {exact}')
     elif not old.public:
-        before = odds(now.privacy.epsilon)
+        steps = 1 if now.privacy.adjacency is Adjacency.REPLACE else 2
+        before = percent_at_most(steps * now.privacy.epsilon)
         yield Weakening(key, f'table "{name}" becomes public: {exact} instead of at most {before} %')
     elif _place(now, name) != _place(then, name):
         yield Weakening(key, f'the public table "{name}" is read from another place: {exact}')
@@ -134,7 +118,7 @@ def _unit_change(subject: str, old: Table, new: Table, then: Policy) -> Weakenin
     rows, epsilon = old.rows_per_unit, then.privacy.epsilon
     if new.unit == ROW and isinstance(rows, int):
         grown = f"a person with {rows} rows is then protected with {rows} times the epsilon"
-        words = f"{words}: {grown}, {_suspicion(rows * epsilon, epsilon)}"
+        words = f"{words}: {grown}, {suspicion(rows * epsilon, then.privacy.adjacency, instead_of=epsilon)}"
     else:
         words = f"{words}: other people, or parts of people, are protected"
     return Weakening(f"tables.{new.name}.unit", words)
@@ -143,7 +127,7 @@ def _unit_change(subject: str, old: Table, new: Table, then: Policy) -> Weakenin
 def _unit(table: Table) -> str:
     if table.unit == ROW:
         return "each row"
-    return f"{table.unit.table}.{table.unit.key}" if isinstance(table.unit, UnitJoin) else str(table.unit)
+    return table.unit.place if isinstance(table.unit, UnitJoin) else str(table.unit)
 
 
 def _place(policy: Policy, table: str) -> object:
@@ -161,7 +145,7 @@ def _answers(now: Policy, then: Policy) -> Iterator[Weakening]:
         yield Weakening(
             "privacy.query_epsilon",
             f"query_epsilon rises from {show(old.query_epsilon)} to {show(new.query_epsilon)}: after one answer at the"
-            f" default cost, {_suspicion(new.query_epsilon, old.query_epsilon)}",
+            f" default cost, {suspicion(new.query_epsilon, new.adjacency, instead_of=old.query_epsilon)}",
         )
     if new.query_delta > old.query_delta:
         yield Weakening(
@@ -181,8 +165,8 @@ def _shares(now: Policy, then: Policy) -> Iterator[Weakening]:
         if new > old:
             yield Weakening(
                 f"analysts.{name}",
-                f"{name} may spend epsilon {show(new)} instead of {show(old)}: by the answers to {name} alone,"
-                f" {_suspicion(new, old)}",
+                f"{name} may spend epsilon {show(new)} instead of {show(old)}: by the answers that {name} pays for,"
+                f" {suspicion(new, then.privacy.adjacency, instead_of=old)}",
             )
 
 
@@ -194,7 +178,8 @@ def _bounds(now: Policy, then: Policy) -> Iterator[Weakening]:
             continue
         keys = ("rows_per_unit", "groups_per_unit", "l2_per_unit")
         pairs = [(key, getattr(old, key), getattr(new, key)) for key in keys]
-        pairs = [pair for pair in pairs if pair[0] == keys[0] or pair[2] != new.rows_per_unit]  # else it follows it
+        follows = (new.rows_per_unit, None)
+        pairs = [pair for pair in pairs if pair[0] == keys[0] or pair[2] not in follows]
         pairs += [
             (f"sum_per_unit of {column} in", before, new.sum_per_unit.get(column))
             for column, before in old.sum_per_unit.items()
@@ -204,8 +189,8 @@ def _bounds(now: Policy, then: Policy) -> Iterator[Weakening]:
                 yield Weakening(
                     f"tables.{name}.{key.partition(' ')[0]}",
                     f'{key} {"" if " " in key else "of "}"{name}" changes from {_number(before)} to {_number(after)}:'
-                    " more of one person counts, and more noise covers it; a suspicion of 50 % about one person becomes"
-                    f" at most {odds(then.privacy.epsilon)} %, by epsilon alone",
+                    " more of one person counts, and more noise covers it; as before,"
+                    f" {suspicion(then.privacy.epsilon, then.privacy.adjacency)}",
                 )
 
 

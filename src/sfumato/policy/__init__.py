@@ -8,6 +8,7 @@ and no file but the policy.
     columns     one column's declared domain               tables     tables, units, contributions
     reading     the other sections, defaults, the whole    records    what goes out, and its digest
     unknown     bounds that are to be found, and the policy with what was found
+    earlier_policies   one that is no longer in force, read back from what its digest is the hash of
 """
 
 from __future__ import annotations
@@ -25,10 +26,12 @@ from typing import Any
 from sfumato.errors import PolicyError
 from sfumato.policy import tables as _tables
 from sfumato.policy.columns import LONGEST_PUBLIC, TYPES
+from sfumato.policy.earlier_policies import read_earlier
 from sfumato.policy.positions import Marks
 from sfumato.policy.reading import ENGINES, read
 from sfumato.policy.records import (
     AUTO,
+    FEW_GROUPS,
     LIVE,
     ROW,
     Bound,
@@ -42,6 +45,7 @@ from sfumato.policy.records import (
     Table,
     UnitJoin,
     digest_of,
+    document_of,
     units_of,
 )
 from sfumato.policy.sections import quote
@@ -50,6 +54,7 @@ from sfumato.policy.unknown import Unknown, unknown, with_bounds
 __all__ = [
     "AUTO",
     "ENGINES",
+    "FEW_GROUPS",
     "LIVE",
     "ROW",
     "TYPES",
@@ -60,13 +65,16 @@ __all__ = [
     "Policy",
     "PolicyColumn",
     "Privacy",
+    "PublicNumbers",
     "Share",
     "Table",
     "UnitJoin",
     "Unknown",
+    "document_of",
     "from_dict",
     "load",
     "parse",
+    "read_earlier",
     "units_of",
     "unknown",
     "with_bounds",
@@ -149,7 +157,7 @@ def with_schema(policy: Policy, types: Mapping[str, Mapping[str, str]]) -> Polic
     return replace(typed, tables=tables)
 
 
-def with_public_numbers(policy: Policy, numbers: Mapping[str, Mapping[str, Decimals]]) -> Policy:
+def with_public_numbers(policy: Policy, numbers: Mapping[str, Mapping[str, PublicNumbers]]) -> Policy:
     """The policy with bounds and grids of public numbers, read from rows that are nobody's; what is written stays."""
     tables = dict(policy.tables)
     for name, columns in numbers.items():
@@ -158,14 +166,16 @@ def with_public_numbers(policy: Policy, numbers: Mapping[str, Mapping[str, Decim
             column = kept.get(key)
             if column is None or column.low is not None or column.high is not None or column.values is not None:
                 continue
-            if column.type == "decimal" or (column.type == "integer" and grid == 1):
+            if grid is None and column.type in ("decimal", "double"):
+                kept[key] = replace(column, low=low, high=high)
+            elif column.type == "decimal" or (column.type == "integer" and grid == 1):
                 kept[key] = replace(column, low=low, high=high, grid=grid)
         tables[name] = replace(tables[name], columns=kept)
     return replace(policy, tables=tables)
 
 
-Decimals = tuple[Fraction, Fraction, Fraction]
-"""The lowest and the highest number of a column, and its grid."""
+PublicNumbers = tuple[Fraction, Fraction, Fraction | None]
+"""The lowest and the highest number of a column, and its grid; None where numbers are binary fractions."""
 
 
 def _toml(text: str, marks: Marks) -> dict[str, Any]:
@@ -190,7 +200,7 @@ def _toml(text: str, marks: Marks) -> dict[str, Any]:
 
 
 def _decimal(written: str) -> Decimal:
-    """The decimal that is written. An exponent beyond all decimals is no number, and refused as one."""
+    """The decimal that is written. An exponent beyond all decimals is not a number, and refused as one."""
     try:
         return Decimal(written)
     except InvalidOperation:

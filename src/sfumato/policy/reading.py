@@ -14,7 +14,7 @@ from typing import Any
 
 from sfumato.accounting import COMPOSITIONS
 from sfumato.policy.positions import Marks
-from sfumato.policy.records import Data, DataSource, Policy, Privacy, Share, Table, digest_of
+from sfumato.policy.records import CATALOG, FORMATS, Data, DataSource, Policy, Privacy, Share, Table, digest_of
 from sfumato.policy.sections import Section, quote
 from sfumato.policy.tables import read_tables
 from sfumato.types import Adjacency, show
@@ -23,8 +23,15 @@ ENGINES = ("duckdb", "postgres", "spark")
 _MASTER = re.compile(
     r"local(\[[0-9*]+(,[0-9]+)?\])?|spark://\S+|yarn|k8s://\S+|local-cluster\[[0-9, ]+\]|connect: *sc://\S+"
 )
-_FORMATS = ("parquet", "csv", "delta", "iceberg", "orc")
 DEFAULT_MIN_EPSILON = Fraction(1, 10**6)
+_SOURCE = ("engine", "files", "dsn", "master")
+_DATA = ("id", "version", "ledger", "anchor", "state", "schema")
+_HOMES = {
+    **dict.fromkeys(_SOURCE, "source"),
+    **dict.fromkeys(_DATA, "data"),
+    **dict.fromkeys(Privacy.__dataclass_fields__, "privacy"),
+}
+"""The section that a key belongs in."""
 QUERIES, SELECTIONS = 40, 50
 """Without other words one question spends this part of epsilon, and this part of delta_selection."""
 
@@ -32,7 +39,7 @@ QUERIES, SELECTIONS = 40, 50
 def read(document: Mapping[str, Any], path: Path | None, marks: Marks) -> Policy:
     """The policy of a document."""
     top = Section(document, (), marks)
-    top.only("source", "data", "privacy", "analysts", "tables")
+    top.only("source", "data", "privacy", "analysts", "tables", homes=_HOMES)
     source = _read_source(top.section("source", required=True), path)
     data = _read_data(top.section("data", required=True), path)
     section = top.section("privacy", required=True)
@@ -44,7 +51,7 @@ def read(document: Mapping[str, Any], path: Path | None, marks: Marks) -> Policy
 
 
 def _read_source(section: Section, path: Path | None) -> DataSource:
-    section.only("engine", "files", "dsn", "master", "tables")
+    section.only(*_SOURCE, "tables", homes=_HOMES)
     section.needs("engine", 'Write engine = "duckdb".')
     engine = section.choice("engine", ENGINES, "")
     if engine == "spark":
@@ -91,9 +98,9 @@ def _read_table_of_spark(section: Section, name: str, path: Path | None) -> str 
         if not isinstance(written, str) or not written or "\0" in written:
             section.refuse_value(name, "must be a list of paths", index=index)
         word, colon, rest = written.partition(":")
-        if colon and word == "table":
-            found.append(f"table:{rest.strip()}")
-        elif colon and word in _FORMATS:
+        if colon and word == CATALOG:
+            found.append(f"{CATALOG}:{rest.strip()}")
+        elif colon and word in FORMATS:
             found.append(f"{word}:{_place(rest.strip(), path)}")
         else:
             found.append(_place(written, path))
@@ -137,7 +144,7 @@ def _place(written: str, path: Path | None) -> str:
 
 
 def _read_data(section: Section, path: Path | None) -> Data:
-    section.only("id", "version", "ledger", "anchor", "state", "schema")
+    section.only(*_DATA, homes=_HOMES)
     section.needs("id", 'Name the data set, for example id = "clinic": the budget belongs to this name.')
     name = section.text("id", "")
     if any(sign in name for sign in "/\\"):
@@ -151,8 +158,8 @@ def _read_data(section: Section, path: Path | None) -> Data:
 
 
 def _read_privacy(section: Section) -> Privacy:
-    section.only(*Privacy.__dataclass_fields__)
-    section.needs("epsilon", "Write how much all analysts together may ever learn, for example epsilon = 4.")
+    section.only(*Privacy.__dataclass_fields__, homes=_HOMES)
+    section.needs("epsilon", "Write the total privacy budget of all analysts, for example epsilon = 4.")
     epsilon = section.positive("epsilon", Fraction(1))
     least = section.positive("min_epsilon", DEFAULT_MIN_EPSILON)
     if epsilon < least:
@@ -242,7 +249,7 @@ def _read_analysts(section: Section, privacy: Privacy) -> dict[str, Share]:
 
 
 def _read_share(section: Section, name: str, privacy: Privacy) -> Share:
-    section.only("epsilon")
+    section.only("epsilon", "settings")
     if name.casefold() == "owner":
         section.refuse(None, "the owner has no share", "Leave the section out: the owner may use what is left.")
     section.needs("epsilon", "Write a share, or leave the section out: then the analyst may use what is left.")
@@ -253,4 +260,18 @@ def _read_share(section: Section, name: str, privacy: Privacy) -> Share:
     if share < privacy.min_epsilon:
         least = show(privacy.min_epsilon)
         section.refuse_value("epsilon", f"must be at least min_epsilon {least}, but is {show(share)}")
-    return Share(name, share)
+    return Share(name, share, _read_settings(section.section("settings")))
+
+
+def _read_settings(section: Section) -> tuple[tuple[str, str], ...]:
+    """What connections of PostgreSQL clients start with, for tools that cannot SET."""
+    section.only("intervals", "confidence", "noise")
+    given = {
+        "intervals": section.choice("intervals", ("on", "off"), None),
+        "noise": section.choice("noise", ("geometric", "gaussian", "auto"), None),
+    }
+    sure = section.number("confidence", None)
+    if sure is not None and not 0 < sure < 1:
+        section.refuse_value("confidence", "must be between 0 and 1", "Write 0.95.")
+    given["confidence"] = None if sure is None else show(sure)
+    return tuple((f"sfumato.{key}", value) for key, value in given.items() if value is not None)

@@ -29,6 +29,9 @@ CALENDAR = {"daily": "%Y-%m-%d", "monthly": "%Y-%m"}
 LIVE = "live"
 """The version of rows that change by themselves, in a database: answers are told again while nothing has changed."""
 
+FORMATS, CATALOG = ("parquet", "csv", "delta", "iceberg", "orc"), "table"
+"""What may stand before the path of a table of Spark, and before the name of one in a catalog."""
+
 Bound = int | Fraction | date | datetime
 
 
@@ -76,10 +79,11 @@ class Privacy:
 
 @dataclass(frozen=True, slots=True)
 class Share:
-    """How much of the total one analyst may spend."""
+    """How much of the total one analyst may spend, and what the analyst's connections start with."""
 
     name: str
     epsilon: Fraction
+    settings: tuple[tuple[str, str], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,11 +116,40 @@ class DeclaredPoint:
 
 @dataclass(frozen=True, slots=True)
 class UnitJoin:
-    """The unit stands in another table: `column` of this one equals `key` of `table`, which is unique there."""
+    """The unit stands in another table: `column` of this one equals `key` of `table`, which is unique there.
+
+    Of a composite key these are the first pair, and `more` are the others, in the order of their names: all of them
+    together are unique.
+    """
 
     table: str
     column: str
     key: str
+    more: tuple[tuple[str, str], ...] = ()
+
+    @property
+    def pairs(self) -> tuple[tuple[str, str], ...]:
+        """All pairs of a column and the column of the key that it equals."""
+        return ((self.column, self.key), *self.more)
+
+    @property
+    def keys(self) -> tuple[str, ...]:
+        """The columns of the other table that are its key."""
+        return tuple(key for _, key in self.pairs)
+
+    @property
+    def place(self) -> str:
+        """The key with its table, as errors name it."""
+        return f"{self.table}.{', '.join(self.keys)}"
+
+
+FEW_GROUPS = 20
+"""Under how many open keys a person counts where the owner does not say."""
+
+
+def groups_by_default(rows: int) -> int | None:
+    """What `groups_per_unit` is where the owner does not say: as many as rows, if these are few."""
+    return rows if rows <= FEW_GROUPS else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,14 +157,16 @@ class Table:
     """A table that may be asked about. A public one has no unit, and None for `rows_per_unit`: nobody owns its rows.
 
     `unit` is the name of a column, a way to another table, or ROW: then each row is a person of its own.
-    Where `rows_per_unit` is to be found, the two after it may wait for it.
+    Where `rows_per_unit` is to be found, the two after it may wait for it. `groups_per_unit` is None where the owner
+    does not say it and rows are more than `FEW_GROUPS`: then so many open keys of a person count, and all different
+    values.
     """
 
     name: str
     public: bool
     unit: str | UnitJoin | None
     rows_per_unit: int | Literal["auto"] | None
-    groups_per_unit: int | Literal["auto"]
+    groups_per_unit: int | Literal["auto"] | None
     l2_per_unit: Fraction | Literal["auto"]
     sum_per_unit: dict[str, Fraction | Literal["auto"]]
     columns: dict[str, PolicyColumn]
@@ -171,7 +206,8 @@ def units_of(tables: dict[str, Table]) -> dict[str, dict[str, str]]:
 
 def _unit(table: Table) -> dict[str, str]:
     if isinstance(table.unit, UnitJoin):
-        return {"column": table.unit.column, "join": table.unit.table, "key": table.unit.key}
+        more = {"more": json.dumps(table.unit.more)} if table.unit.more else {}
+        return {"column": table.unit.column, "join": table.unit.table, "key": table.unit.key} | more
     if table.unit is None:
         return {}
     if table.unit == ROW:
@@ -193,16 +229,20 @@ def digest_of(data: Data, privacy: Privacy, tables: dict[str, Table]) -> str:
     people pay again for what they have), timing, failures. Defaults are filled in before, so that writing a default
     down changes nothing. The order of keys means nothing; that of `values` is the order of the groups in an answer.
     """
+    return hashlib.sha256(document_of(data, privacy, tables).encode("ascii")).hexdigest()
+
+
+def document_of(data: Data, privacy: Privacy, tables: dict[str, Table]) -> str:
+    """The canonical JSON that a digest is the hash of; `earlier_policies` reads it back."""
     meant = {"adjacency": privacy.adjacency, "partition": privacy.partition}
     document = {"format": 1, "id": data.id, "privacy": meant, "tables": tables}
-    text = json.dumps(document, default=_plain, sort_keys=True, separators=(",", ":"))
-    return hashlib.sha256(text.encode("ascii")).hexdigest()
+    return json.dumps(document, default=_plain, sort_keys=True, separators=(",", ":"))
 
 
 def _fields(record: Any) -> dict[str, Any]:
-    """The parts of a record; a table without points has the digest that it had before there were any."""
+    """The parts of a record; without points or more pairs of a key it has the digest from before there were any."""
     parts = {part.name: getattr(record, part.name) for part in fields(record)}
-    return {name: part for name, part in parts.items() if name != "points" or part}
+    return {name: part for name, part in parts.items() if name not in ("points", "more") or part}
 
 
 def _plain(value: object) -> object:

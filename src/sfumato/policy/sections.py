@@ -86,12 +86,14 @@ class Section:
         """A value of another kind than the key takes."""
         self.refuse_value(key, f"must be {wanted}, but is {kind_of(self.content[key])}", hint)
 
-    def only(self, *allowed: str) -> None:
-        """Refuse every key that is not one of these."""
+    def only(self, *allowed: str, homes: Mapping[str, str] | None = None) -> None:
+        """Refuse every key that is not one of these; `homes` are the sections in which others stand."""
         for key in self.content:
             if key not in allowed:
                 near = get_close_matches(str(key), allowed, 1)
                 hint = f'Did you mean "{near[0]}"?' if near else f"Allowed here: {', '.join(allowed)}."
+                if homes is not None and key in homes:
+                    hint = f"It belongs in [{homes[key]}]."
                 self.refuse(key, f"unknown key {quote(key)} in {self.label}", hint)
 
     def needs(self, key: str, hint: str) -> None:

@@ -6,6 +6,7 @@ units lead to one kind of identifier.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from datetime import date
@@ -16,7 +17,7 @@ from typing import Literal
 from sfumato.policy.columns import NUMBERS, TYPES, read_column, settle
 from sfumato.policy.points import is_point, read_point
 from sfumato.policy.positions import Marks
-from sfumato.policy.records import AUTO, ROW, DataSource, PolicyColumn, Table, UnitJoin
+from sfumato.policy.records import AUTO, ROW, DataSource, PolicyColumn, Table, UnitJoin, groups_by_default
 from sfumato.policy.sections import Section, quote
 from sfumato.policy.unknown import MOST_STEPS, steps_of
 
@@ -126,10 +127,23 @@ def _read_unit(section: Section, columns: Mapping[str, PolicyColumn]) -> str | U
     inner.only("join", "on")
     for key in ("join", "on"):
         inner.needs(key, 'Write unit = { join = "patient", on = "patient_id = id" }.')
-    names = [name.strip() for name in inner.text("on", "").split("=")]
-    if len(names) != 2 or not all(names):
-        inner.refuse_value("on", "must be two names around =", 'Write, for example, on = "patient_id = id".')
-    return UnitJoin(inner.text("join", ""), names[0], names[1])
+    first, *more = sorted(_read_pairs(inner))
+    return UnitJoin(inner.text("join", ""), *first, tuple(more))
+
+
+def _read_pairs(inner: Section) -> list[tuple[str, str]]:
+    """The equalities of a key: one, or several with AND between them."""
+    text, pairs = inner.text("on", ""), list[tuple[str, str]]()
+    for part in re.split(r"\s+and\s+", text, flags=re.IGNORECASE) if text.count("=") > 1 else [text]:
+        names = [name.strip() for name in part.split("=")]
+        if len(names) != 2 or not all(names):
+            hint = 'Write, for example, on = "patient_id = id", or on = "ticket = ticket AND item = item".'
+            inner.refuse_value("on", "must be two names around =", hint)
+        pairs.append((names[0], names[1]))
+    for which in zip(*pairs, strict=True):
+        if len(set(which)) < len(which):
+            inner.refuse_value("on", "names a column twice", "Write each column of the key once.")
+    return pairs
 
 
 def _one_row(section: Section) -> tuple[int, int, Fraction]:
@@ -141,7 +155,7 @@ def _one_row(section: Section) -> tuple[int, int, Fraction]:
     return 1, 1, Fraction(1)
 
 
-def _read_counts(section: Section) -> tuple[int | Auto, int | Auto, Fraction | Auto]:
+def _read_counts(section: Section) -> tuple[int | Auto, int | Auto | None, Fraction | Auto]:
     """How much one person may count: rows, groups, and the norm for Gaussian noise."""
     hint = "Write the maximum number of rows per person; rows of people with more are down-weighted."
     section.needs("rows_per_unit", hint)
@@ -151,8 +165,8 @@ def _read_counts(section: Section) -> tuple[int | Auto, int | Auto, Fraction | A
     if isinstance(section.content["rows_per_unit"], str):
         section.refuse_kind("rows_per_unit", 'a whole number or "auto"', hint)
     rows = section.whole("rows_per_unit", 1, hint)
-    groups = section.whole("groups_per_unit", rows)
-    if groups > rows:  # a row lies in one group, so more groups than rows would only cost
+    groups = section.whole("groups_per_unit", groups_by_default(rows))
+    if groups is not None and groups > rows:  # a row lies in one group, so more groups than rows would only cost
         hint = f"{rows} rows are in at most {rows} groups: more would only add noise."
         section.refuse_value("groups_per_unit", f"must be at most rows_per_unit {rows}, but is {groups}", hint)
     return rows, groups, section.positive("l2_per_unit", Fraction(rows))
@@ -263,16 +277,17 @@ def _check_join(section: Section, table: Table, unit: UnitJoin, tables: dict[str
     if target.public:
         rule = f"names {quote(unit.table)}, which is public and has no privacy unit"
         section.refuse_value("join", rule, "Name a table with a unit.")
-    for column, owner in ((unit.column, table), (unit.key, target)):
-        if column not in owner.columns:
-            turned = unit.column in target.columns and unit.key in table.columns
-            hint = f"Write {quote(f'{unit.key} = {unit.column}')}." if turned else _near(column, owner.columns)
-            rule = f"names {quote(column)}, which is not a listed column of table {quote(owner.name)}"
-            section.refuse_value("on", rule, hint)
-    mine, theirs = table.columns[unit.column].type, target.columns[unit.key].type
-    if mine and theirs and mine != theirs:
-        rule = f"joins {mine} {quote(unit.column)} to {theirs} {quote(unit.key)}"
-        section.refuse_value("on", rule, "Both must have one type: they are compared without a cast.")
+    for here, there in unit.pairs:
+        for column, owner in ((here, table), (there, target)):
+            if column not in owner.columns:
+                turned = here in target.columns and there in table.columns
+                hint = f"Write {quote(f'{there} = {here}')}." if turned else _near(column, owner.columns)
+                rule = f"names {quote(column)}, which is not a listed column of table {quote(owner.name)}"
+                section.refuse_value("on", rule, hint)
+        mine, theirs = table.columns[here].type, target.columns[there].type
+        if mine and theirs and mine != theirs:
+            rule = f"joins {mine} {quote(here)} to {theirs} {quote(there)}"
+            section.refuse_value("on", rule, "Both must have one type: they are compared without a cast.")
     seen: set[str] = set()
     while target is not None and isinstance(target.unit, UnitJoin) and target.name not in seen:
         seen.add(target.name)

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from datetime import date
 from fractions import Fraction
 
-from sfumato.policy.records import AUTO, Policy, PolicyColumn, Table
+from sfumato.policy.records import AUTO, Policy, PolicyColumn, Table, groups_by_default
 
 STAND_IN = 2
 """What stands for rows per person before they are found: with it every question is planned as for persons of many."""
@@ -63,7 +63,8 @@ def _settled(table: Table, found: Mapping[Unknown, Fraction | None]) -> Table:
         return kept
     rows = int(found.get(Unknown(table.name)) or STAND_IN)
     # more groups than rows would only cost: where she has written more, the rows decide
-    groups = rows if table.groups_per_unit == AUTO else min(int(table.groups_per_unit), rows)
+    written = table.groups_per_unit
+    groups = min(written, rows) if isinstance(written, int) else groups_by_default(rows)
     norm = Fraction(rows) if table.l2_per_unit == AUTO else Fraction(table.l2_per_unit)
     return replace(kept, rows_per_unit=rows, groups_per_unit=groups, l2_per_unit=norm)
 

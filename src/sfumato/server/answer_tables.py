@@ -16,18 +16,15 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from sfumato.gateway import Answer, Preview
+from sfumato.gateway import Answer, NumberWorth, Preview, all_notes
 from sfumato.gateway.rounding import (
+    NO_ROWS,
     UNKNOWN,
-    WHY_UNKNOWN,
-    by_rho,
-    charge,
     cost_line,
-    in_currency,
-    is_free,
-    more_like_this,
+    fewer_lines,
     note_lines,
     plain,
+    preview_cost_line,
     shown,
 )
 from sfumato.gateway.rounding import width as width_of
@@ -52,35 +49,36 @@ def print_answer(answer: Answer, out: Console) -> None:
     if many:
         shown = f"{len(answer.rows):,} rows" if sys.stdout.isatty() else f"{MOST_ROWS:,} of {len(answer.rows):,} rows"
         console(stderr=True).print(f"{shown} are shown; --csv writes them all.")
-    unknown = any(nothing for row in answer.untold(first=MOST_ROWS) for nothing in row)
-    for line in (*answer_lines(answer), *([WHY_UNKNOWN] if unknown else [])):
+    for line in answer_lines(answer, answer.worth(first=MOST_ROWS)):
         out.print(Text(line, style="dim"))
 
 
 def answer_table(answer: Answer, most: int) -> Table:
     """The first rows as a table; beside each noisy column its interval."""
-    rows, intervals, untold = answer.rows[:most], answer.intervals(first=most), answer.untold(first=most)
-    noisy = [any(row[i] is not None for row in intervals) for i in range(len(answer.columns))]
+    rows, worth = answer.rows[:most], answer.worth(first=most)
+    noisy = [any(row[i].interval is not None for row in worth) for i in range(len(answer.columns))]
     table = Table(box=None, padding=(0, _MARGIN, 0, 0), pad_edge=False, header_style="bold")
     for name, kind, has_interval in zip(answer.columns, answer.types, noisy, strict=True):
         table.add_column(Text(name), justify="right" if kind in _NUMBERS else "left", no_wrap=True)
         if has_interval:
             head = f"{show(answer.confidence * 100)} % interval"
             table.add_column(Text(head, style="dim"), justify="left", style="dim", no_wrap=True)
-    for row, ends, nothing in zip(rows, intervals, untold, strict=False):
+    for row, told in zip(rows, worth, strict=True):
         cells: list[Text] = []
-        for value, interval, has_interval, unknown in zip(row, ends, noisy, nothing, strict=True):
-            number, around = shown(value, interval)
-            cells.append(Text(UNKNOWN if unknown else number))
+        for value, one, has_interval in zip(row, told, noisy, strict=True):
+            number, around = shown(value, one.interval)
+            cells.append(Text(UNKNOWN if one.unknown else number))
             if has_interval:
                 cells.append(Text(around))
         table.add_row(*cells)
     return table
 
 
-def answer_lines(answer: Answer) -> list[str]:
-    """What it cost, what remains, what to keep in mind, and the receipt."""
-    lines = [cost_line(answer.cost, answer.remaining, stored=answer.receipt is not None), *note_lines(answer.notes)]
+def answer_lines(answer: Answer, worth: Sequence[Sequence[NumberWorth]]) -> list[str]:
+    """What it cost, what remains, what to keep in mind, also of what its numbers are worth, and the receipt."""
+    lines = [] if answer.rows or not answer.columns else [NO_ROWS]
+    lines.append(cost_line(answer.cost, answer.remaining, stored=answer.receipt is not None))
+    lines += note_lines(all_notes(answer, worth))
     if answer.receipt is not None:
         lines.append(f"receipt {answer.receipt}")
     return lines
@@ -99,39 +97,20 @@ def print_preview(preview: Preview, out: Console) -> None:
         around = "" if width is None else width_of(width)
         table.add_row(Text(column.name), column.law, scale, around, Text(column.note, style="dim"))
     print_whole(out, table)
-    if preview.cost is not None and preview.before is not None and preview.after is not None:
-        free = is_free(preview.cost)
-        costs = "would cost: free" if free else f"would cost: {charge(preview.cost, preview.before)}"
-        in_rho = preview.cost.epsilon is None or by_rho(preview.before)
-        before, after = (in_currency(amounts, in_rho=in_rho) for amounts in (preview.before, preview.after))
-        left = f"{costs}; {before} left{more_like_this(preview.before, preview.cost)}"
-        out.print(left if preview.refused is not None or free else f"{left}, {after} after")
-    for line in (*_fewer(preview), *note_lines(preview.notes)):
+    if (line := preview_cost_line(preview)) is not None:
+        out.print(line)
+    for line in (*fewer_lines(preview), *note_lines(preview.notes)):
         out.print(Text(line, style="dim"))
 
 
-def _fewer(preview: Preview) -> list[str]:
-    """For each column what fewer rows of a person would give, where that is known without asking."""
-    fewer = preview.fewer
-    lines = []
-    for i, column in enumerate(preview.columns):
-        widths = [(one.rows_per_unit, one.half_widths[i]) for one in fewer]
-        known = [f"{rows} → ± {width_of(width)}" for rows, width in widths if width is not None]
-        if known:
-            lines.append(f"rows_per_unit for {plain(column.name)}: {'; '.join(known)}")
-    if lines:
-        lines.append("with a lower bound, people with more rows are down-weighted")
-    lost = [f"{one.rows_per_unit} → {float(100 * one.lost):.2g} %" for one in fewer if one.lost is not None]
-    return [*lines, *([f"about this fraction of the table's rows would not count: {'; '.join(lost)}"] if lost else [])]
-
-
 def write_csv(answer: Answer, out: TextIO) -> None:
-    """All rows, every digit, NULL as nothing; each noisy column is followed by the ends of its interval."""
-    intervals = answer.intervals()
+    """All rows, every digit, NULL and unknown numbers as nothing; after each noisy column the ends of its interval."""
+    worth = answer.worth()
+    intervals = [[one.interval for one in row] for row in worth]
     noisy = [any(row[i] is not None for row in intervals) for i in range(len(answer.columns))]
     writer = csv.writer(out, lineterminator="\n")
     writer.writerow(_beside(answer.columns, [(f"{c}_low", f"{c}_high") for c in answer.columns], noisy))
-    for row, ends in zip(answer.rows, intervals, strict=True):
+    for row, ends in zip(answer.known_rows(worth), intervals, strict=True):
         cells = ["" if value is None else plain(value) if isinstance(value, Decimal) else value for value in row]
         writer.writerow(_beside(cells, [("", "") if e is None else tuple(map(plain, e)) for e in ends], noisy))
 

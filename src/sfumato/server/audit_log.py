@@ -22,7 +22,7 @@ _NAME = 63
 """Characters of a user's name."""
 
 
-class Journal:
+class AuditLog:
     """Lines that are only ever appended. Any number of threads may write."""
 
     def __init__(self, state: str | Path) -> None:

@@ -7,16 +7,15 @@ is written down as a refusal. It runs in a thread of the door.
 from __future__ import annotations
 
 from sfumato.errors import SfumatoError
-from sfumato.gateway import Answer, Gateway, Query
-from sfumato.gateway.answer import FREE
-from sfumato.server.audit_log import Journal
+from sfumato.gateway import FREE, Answer, Gateway, Query
+from sfumato.server.audit_log import AuditLog
 from sfumato.server.users import User, check_may_ask
 
 LONGEST = 500
 """Characters of a refused query, or of a free one, that the audit log keeps."""
 
 
-def ask(gateway: Gateway, journal: Journal, user: User, query: Query, key: str | None = None) -> Answer:
+def ask(gateway: Gateway, journal: AuditLog, user: User, query: Query, key: str | None = None) -> Answer:
     """Ask, and pay, as the analyst that the ledger knows this user by."""
     try:
         check_may_ask(user)
@@ -28,7 +27,7 @@ def ask(gateway: Gateway, journal: Journal, user: User, query: Query, key: str |
     return _told(journal, user, query.sql, answer)
 
 
-def recall(gateway: Gateway, journal: Journal, user: User, query: Query) -> Answer | None:
+def recall(gateway: Gateway, journal: AuditLog, user: User, query: Query) -> Answer | None:
     """The same where the answer is at hand: nothing is waited for, nothing is paid; None where there is work to do."""
     check_may_ask(user)
     answer = gateway.recall(query, user.asks_as)
@@ -42,7 +41,7 @@ def _cut(sql: str) -> dict[str, object]:
     return {"question": sql[:LONGEST], "characters": len(sql)}
 
 
-def _told(journal: Journal, user: User, sql: str, answer: Answer) -> Answer:
+def _told(journal: AuditLog, user: User, sql: str, answer: Answer) -> Answer:
     text = {"question": sql} if answer.cost != FREE else _cut(sql)
     said = {"user": user.name, "analyst": user.asks_as, **text}
     journal.write("question", **said, cost=answer.cost.to_dict(), receipt=answer.receipt)

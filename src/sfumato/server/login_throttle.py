@@ -19,7 +19,7 @@ MOST = 10
 _WINDOW = 60.0
 
 
-class Failures:
+class LoginThrottle:
     """Any number of threads may use it."""
 
     def __init__(self) -> None:

@@ -78,7 +78,7 @@ def _prepared(password: str) -> str:
     return normal
 
 
-class Exchange:
+class ScramExchange:
     """One log-in: the client's first words, then its proof."""
 
     def __init__(self, known: Verifier, *, genuine: bool, binding: bytes | None = None) -> None:

@@ -7,6 +7,7 @@ import os
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any, NoReturn
 
 from rich.cells import cell_len
@@ -56,6 +57,14 @@ def console(*, stderr: bool = False) -> Console:
     )
 
 
+def say_new_ledger(place: str | None) -> None:
+    """Say on stderr where a ledger was begun, if one was: a new ledger is a full budget."""
+    if place is not None:
+        if Path(place).is_relative_to(Path.cwd()):
+            place = str(Path(place).relative_to(Path.cwd()))
+        sys.stderr.write(f"Created a new ledger: {place} (nothing has been charged yet).\n")
+
+
 def print_whole(out: Console, table: Table) -> None:
     """A table as wide as its numbers are, also beyond the edge: a terminal wraps lines, but must not cut a number."""
     edge = out.width
@@ -70,13 +79,13 @@ def print_json(document: dict[str, Any]) -> None:
 
 
 def error_text(error: SfumatoError, sql: str | None = None) -> str:
-    """The five fields, one to a line, those that are there; the position also as a caret under the text."""
+    """The five fields, one to a line, those that are there; the position as a caret where the text is known."""
     fields = error.to_dict()
     lines = [f"ERROR {fields['sqlstate']}: {fields['message']}"]
-    if sql is not None and error.position:
-        lines += _pointed(sql, error.position)
+    pointed = [] if sql is None or not error.position else _pointed(sql, error.position)
+    lines += pointed
     for name in ("detail", "hint", "position"):
-        if fields[name]:
+        if fields[name] and not (name == "position" and pointed):
             lines.append(f"{name.upper()}: {fields[name]}")
     return "\n".join(lines) + "\n"
 

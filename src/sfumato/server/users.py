@@ -21,11 +21,12 @@ from typing import Any
 
 from sfumato.errors import InputError, QueryError, SfumatoError
 from sfumato.files import make_private_directory, replace_file
-from sfumato.server.login_throttle import Failures
+from sfumato.server.login_throttle import LoginThrottle
 from sfumato.server.scram import Verifier, mock, verifier
 
 ANALYST, OWNER, AUDITOR = "analyst", "owner", "auditor"
 ROLES = (ANALYST, OWNER, AUDITOR)
+USERS_FILE = "users.json"
 _SHORTEST = 8
 _NAME = re.compile(r"[^\x00-\x1f\x7f]{1,63}")
 
@@ -52,8 +53,8 @@ class Users:
 
     def __init__(self, state: str | Path) -> None:
         self._home = Path(state)
-        self._file = self._home / "users.json"
-        self.failures = Failures()
+        self._file = self._home / USERS_FILE
+        self.failures = LoginThrottle()
         self._lock = threading.Lock()
         self._read: tuple[tuple[int, int, int], dict[str, Any]] | None = None
 

@@ -13,7 +13,18 @@ from datetime import date
 
 from sqlglot import exp
 
+from sfumato.algebra.functions import call
+from sfumato.algebra.functions.interval_ends import without_ends
+from sfumato.algebra.interval_values import Span, between, shown
+from sfumato.algebra.post_processing import PostProcessing
+from sfumato.algebra.public_rows import PublicRows
+from sfumato.algebra.relations import Relation, Release, releases_in
+from sfumato.algebra.tree import INTERVAL, PERSON, Call, Column, Constant, Node, Sorted
 from sfumato.errors import QueryError
+from sfumato.intervals.fine_columns import carried
+from sfumato.intervals.prefix_sums import totals_in, wholes_in
+from sfumato.intervals.provenance import Origin
+from sfumato.intervals.row_provenance import trace
 from sfumato.policy import Policy
 from sfumato.sql.bind import hints
 from sfumato.sql.bind.bound_query import Bound
@@ -22,22 +33,12 @@ from sfumato.sql.bind.empty import without_rows
 from sfumato.sql.bind.nearest_statement import mended
 from sfumato.sql.bind.queries import Binder
 from sfumato.sql.bind.schemas import without_schema
-from sfumato.sql.functions import call
-from sfumato.sql.functions.interval_ends import without_ends
-from sfumato.sql.interval_values import Span, between, shown
-from sfumato.sql.intervals.fine_columns import carried
-from sfumato.sql.intervals.provenance import Origin
-from sfumato.sql.intervals.row_provenance import trace
-from sfumato.sql.prefix_sums import totals_in, wholes_in
-from sfumato.sql.public_rows import PublicRows
 from sfumato.sql.read.parser import parse, place
-from sfumato.sql.relations import Relation, Release, releases_in
-from sfumato.sql.tree import INTERVAL, PERSON, Call, Column, Constant, Node, Sorted
 from sfumato.types import identifier
 
 
 @dataclass(frozen=True)
-class Question:
+class BoundQuery:
     """What is asked, resolved: a public relation, what is shown of it, in which order, and how much."""
 
     relation: Relation
@@ -53,8 +54,17 @@ class Question:
     """What each noisy item is made of; None for what is public, and where nothing can be told."""
     traces: tuple[Node, ...]
     """The slots of the origins."""
+    why_no_interval: tuple[str | None, ...] = ()
+    """Of each item that is noisy and has no interval in any row, the reason; None for all others."""
     ends: tuple[tuple[int, str, Origin | None], ...] = ()
     """Which items show an end of an interval instead of their number, and what that number is made of."""
+    picked: bool = False
+    """Whether rows are left out by their place in an order of noisy numbers."""
+
+    @property
+    def post_processing(self) -> PostProcessing:
+        """What an engine computes above the releases: each item's value, then what intervals need of the row."""
+        return PostProcessing(self.traced, (*self.computed, *self.traces), self.order, self.limit, self.offset)
 
     @property
     def releases(self) -> list[Release]:
@@ -71,7 +81,7 @@ def bind(
     views: dict[str, str] | None = None,
     stored: frozenset[str] = frozenset(),
     keeper: PublicRows | None = None,
-) -> Question:
+) -> BoundQuery:
     """The question that the tree asks under this policy: what is at the top must be public.
 
     `stored` are tables that the engine keeps as their scans would give them; `keeper` computes public sub-queries that
@@ -79,7 +89,7 @@ def bind(
     """
     tree = without_schema(tree, policy)
 
-    def make(of: exp.Query) -> Question:
+    def make(of: exp.Query) -> BoundQuery:
         return _question(of, Binder(policy, today, look, views or {}, stored, keeper))
 
     def refusal(of: exp.Query) -> QueryError | None:
@@ -98,12 +108,17 @@ def bind(
         raise
 
 
-def _question(tree: exp.Query, binder: Binder) -> Question:
+def _question(tree: exp.Query, binder: Binder) -> BoundQuery:
     bound = binder.query(tree, {}, None)
     bound = without_rows(bound) or bound
     bound = replace(bound, items=tuple((name, _printed(node)) for name, node in bound.items))
     if bound.relation.private:
         raise _would_show_rows(tree, bound)
+    return question_of(bound)
+
+
+def question_of(bound: Bound) -> BoundQuery:
+    """A query that is public at its top, with what intervals are computed from."""
     shown, places = without_ends(bound.items)
     by_number = tuple(replace(s, node=without_ends((("", s.node),))[0][0][1]) for s in bound.order)
     bound = replace(bound, items=shown, order=by_number)
@@ -111,10 +126,24 @@ def _question(tree: exp.Query, binder: Binder) -> Question:
     runs = [
         name for found in (totals_in(relation), wholes_in(relation)) for kept in found.values() for name, *_ in kept
     ]
-    traced, origins, traces = trace(relation, [node for _, node in bound.items], runs)
-    ends = tuple((i, word, origins[i]) for i, word in places)
-    told = tuple(None if i in dict(places) else of for i, of in enumerate(origins))
-    return Question(relation, bound.items, order, bound.limit, bound.offset, computed, traced, told, traces, ends)
+    first = [] if bound.limit is None and not bound.offset else [item.node for item in bound.order]
+    traced = trace(relation, [node for _, node in bound.items], runs, first)
+    ends = tuple((i, word, traced.origins[i]) for i, word in places)
+    told = tuple(None if i in dict(places) else of for i, of in enumerate(traced.origins))
+    return BoundQuery(
+        relation,
+        bound.items,
+        order,
+        bound.limit,
+        bound.offset,
+        computed,
+        traced.relation,
+        told,
+        traced.slots,
+        traced.why,
+        ends,
+        traced.picked,
+    )
 
 
 def _printed(node: Node) -> Node:

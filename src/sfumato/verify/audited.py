@@ -15,8 +15,7 @@ from typing import Any
 import numpy as np
 
 from sfumato.audit import AuditVerdict as Found
-from sfumato.audit import Subject, audit
-from sfumato.audit.outputs import OutputTable, encode
+from sfumato.audit import OutputTable, Subject, audit, encode
 from sfumato.errors import InputError
 from sfumato.verify.adjacent import are_adjacent
 from sfumato.verify.cases import Maker

@@ -227,16 +227,24 @@ class Maker:
         two, ghosts = dict(one), {}
         word = self.program.adjacent or "any"
         chosen = self.dice.pick(self._private()).name if self._private() else ""
+        lists = [param.name for param in self._private() if param.type.kind == "list"]
+        if word in ("addremove", "moves") and chosen not in lists:
+            chosen = lists[0] if lists else ""
+        if word == "moves" and not lists:  # of numbers by themselves, two differ
+            first, second = (param.name for param in self._private()[:2])
+            two |= {first: one[first] + 1, second: one[second] - 1}
         for param in self._private():
             name, kind = param.name, param.type
             if word == "any":
                 two[name] = self._value(kind, public)
             elif word == "addremove":
-                two[name], place = self._resized(kind, one[name], public, direction)
-                ghosts["#place"] = ghosts[f"#place_{name}"] = place
+                if name == chosen:
+                    two[name], place = self._resized(kind, one[name], public, direction)
+                    ghosts["#place"] = ghosts[f"#place_{name}"] = place
             elif word == "moves":
-                two[name], up, down = self._swapped(one[name])
-                ghosts |= {"#up": up, "#down": down, f"#up_{name}": up, f"#down_{name}": down}
+                if name == chosen:
+                    two[name], up, down = self._swapped(one[name])
+                    ghosts |= {"#up": up, "#down": down, f"#up_{name}": up, f"#down_{name}": down}
             elif kind.kind == "list":
                 places = range(len(one[name]))
                 if word == "one":

@@ -26,6 +26,8 @@ ENTRIES = {
     "enumeration": _ALWAYS | {"kind", "property"},
     "difference": _ALWAYS | {"kind", "property", "witness"},
     "claim": _ALWAYS | {"kind", "property", "claim"},
+    "pure": _ALWAYS | {"kind", "pure", "conditions", "claim"},
+    "divergence": _ALWAYS | {"kind", "witness"},
     "listing": _ALWAYS | {"listing"},
     "sampled": _ALWAYS | {"sampled", "proofs"},
     "PROVED": _ALWAYS | {"proofs"},
@@ -44,6 +46,8 @@ def faults_of(document: Any, second: Second = None) -> list[str]:
     """
     if not isinstance(document, dict) or document.get("verdict") not in ("PROVED", "REFUTED"):
         return [f"{MALFORMED}: expected a document with a verdict"]
+    if type(document.get("format")) is not int:  # true and 1.0 are equal to 1, but are no number of a format
+        return [f"{MALFORMED}: expected a whole number as its format"]
     if not _is_scoped(document):
         return [f"{MALFORMED}: expected no scope, or that of its proof"]
     try:
@@ -59,14 +63,14 @@ def faults_of(document: Any, second: Second = None) -> list[str]:
 def _is_scoped(document: dict[str, Any]) -> bool:
     """Whether a document says for which inputs it holds only where that is checked: every reader prints the scope."""
     scope = document.get("scope", "all")
-    if document["verdict"] == "REFUTED" or document.get("kind") in ("coupling", "claim"):
+    if document["verdict"] == "REFUTED" or document.get("kind") in ("coupling", "claim", "pure"):
         return bool(scope == "all")
     return scope == "all" or (isinstance(scope, dict) and bool(scope))
 
 
 def _kind(document: dict[str, Any]) -> str:
     """Which entries a certificate may have."""
-    if document.get("kind") in ("coupling", "enumeration", "difference", "claim"):
+    if document.get("kind") in ("coupling", "enumeration", "difference", "claim", "pure", "divergence"):
         return str(document["kind"])
     shown = next((key for key in ("listing", "sampled") if key in document), "PROVED")
     return shown if document["verdict"] == "PROVED" else str(document["verdict"])
@@ -86,14 +90,22 @@ def _faults_of(document: dict[str, Any], second: Second) -> list[str]:
 
         return secrecy.faults_of(document, second)
     if kind in ("enumeration", "difference"):
-        from sfumato.verify.relational.finding import faults_of as exactly
+        from sfumato.verify.relational.documents import faults_of as exactly
 
         return exactly(document)
     if kind == "claim":
-        from sfumato.verify.relational.finding import inner_certificate
+        from sfumato.verify.relational.documents import inner_certificate
 
         inner = inner_certificate(document)
         return ["the claim is not that of the program"] if inner is None else faults_of(inner, second)
+    if kind == "pure":
+        from sfumato.verify.kernel import pure
+
+        return pure.faults_of(document, second, lambda inner: faults_of(inner, second))
+    if kind == "divergence":
+        from sfumato.verify.refuter.divergence import witness_faults as of_divergence
+
+        return of_divergence(document)
     if document.get("verdict") == "PROVED" and "listing" in document:
         from sfumato.verify.finite import paper
 
@@ -104,6 +116,6 @@ def _faults_of(document: dict[str, Any], second: Second) -> list[str]:
         return sampling.faults_of(document, second)
     if document.get("verdict") == "PROVED":
         return certificate.faults_of(document, second, _keeps_within)
-    from sfumato.verify.verdict import witness_faults
+    from sfumato.verify.refuter.refutation import witness_faults
 
     return witness_faults(document)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
@@ -15,8 +16,10 @@ from sfumato.verify.faults import say_input, say_value
 from sfumato.verify.kernel.coins import counted_coins
 from sfumato.verify.kernel.late import late
 from sfumato.verify.kernel.proof import Proof
+from sfumato.verify.kernel.renyi import SYMMETRIC
 from sfumato.verify.kernel.returns import one_return
 from sfumato.verify.lexer import place
+from sfumato.verify.refuter.divergence import DivergenceWitness, said_sets
 from sfumato.verify.refuter.events import say
 from sfumato.verify.relational import table
 from sfumato.verify.show import show, show_draw
@@ -67,6 +70,8 @@ def summary(program: Program, verdict: Verdict) -> list[str]:
     if verdict.verdict == "UNKNOWN":
         lines = [f"UNKNOWN: no proof and no counterexample for {program.name}, claim {verdict.claim} ({relation})."]
         return [*lines, f"  {verdict.note[:1].upper()}{verdict.note[1:]}."]
+    if verdict.divergence is not None:
+        return _divergence(program, verdict, verdict.divergence, relation)
     assert verdict.witness is not None
     found = verdict.witness
     changed = [name for name in found.two if found.two[name] != found.one[name]]
@@ -77,6 +82,18 @@ def summary(program: Program, verdict: Verdict) -> list[str]:
         f"  Neighbour  {', '.join(f'{name} = {say_value(found.two[name])}' for name in changed)}",
         f"  Event      {say(found.event)}",
         f"  Chances    {found.chance_one} and {found.chance_two}: {more}, claimed {found.claim}",
+    ]
+
+
+def _divergence(program: Program, verdict: Verdict, found: DivergenceWitness, relation: str) -> list[str]:
+    """A refuted claim about Rényi divergence in a few lines."""
+    changed = [name for name in found.two if found.two[name] != found.one[name]]
+    return [
+        f"REFUTED: {program.name} does not satisfy the claim {verdict.claim} ({relation}).",
+        f"  Input      {say_input(program, found.one)}",
+        f"  Neighbour  {', '.join(f'{name} = {say_value(found.two[name])}' for name in changed)}",
+        f"  Order      {found.order}",
+        f"  Divergence at least {found.at_least}, claimed {found.claim}; computed over {said_sets(found)}",
     ]
 
 
@@ -91,6 +108,9 @@ def explained(program: Program, verdict: Verdict) -> list[str]:
     if verdict.certificate is not None and "sampled" in verdict.certificate:
         every = " and ".join(verdict.certificate["sampled"]["claim"])
         return ["", f"The loop takes each element by a coin. The program that takes all of them loses at most {every}."]
+    if verdict.certificate is not None and "pure" in verdict.certificate:
+        inner = replace(verdict, certificate=verdict.certificate["claim"])
+        return ["", f"It follows from the claim {verdict.certificate['pure']}:", *explained(program, inner)]
     lines = ["", "Two runs, on x and on x'. Δe is how far e moves from the first to the second."]
     for proof in verdict.proofs:
         where = "" if proof.case is None else f", where {said(proof.case, '')}"
@@ -173,6 +193,10 @@ def _table(program: Program, proof: Proof) -> list[str]:
                 shift, cost = "same as the draw of the previous branch", "the same"
             elif proof.curve is not None and proof.curve[0] == draw.number:
                 cost = f"{cost}, paid with delta"
+            elif program.renyi and cost != "0" and draw.number in proof.curved:
+                cost = f"{cost}, charged by its curve"
+            elif program.renyi and cost != "0" and draw.law in SYMMETRIC and draw.law != "Gauss":
+                cost = f"({cost})^2, a square"
             rows.append((str(place(program.source, draw.at)[0]), show_draw(draw).replace("#", ""), shift, cost))
     widths = [max(len(row[column]) for row in rows) for column in range(4)]
     return [

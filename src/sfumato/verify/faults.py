@@ -25,6 +25,7 @@ _NUDGES = (Fraction(0), Fraction(1, 1009), Fraction(-3, 1013))
 
 def check_inputs(program: Program) -> None:
     """Raise InputError if a requirement is contradictory, or an input that is admitted makes the program fail."""
+    _check_neighbours(program)
     maker = Maker(program, seed=3)
     dice = Dice(11)
     seen = False
@@ -40,6 +41,17 @@ def check_inputs(program: Program) -> None:
                 )  # fmt: skip
     if not seen and not is_satisfiable(program):
         raise InputError("no input satisfies what the program requires", hint="Loosen `requires` or the types.")
+
+
+def _check_neighbours(program: Program) -> None:
+    """Some inputs can be adjacent: where none are, every claim would hold."""
+    private = [param.type for param in program.params if param.private]
+    has_list = any(kind.kind == "list" for kind in private)
+    if program.adjacent == "addremove" and not has_list:
+        raise mistake(program.source, 0, "expected a private list: `addremove` adds or removes one of its elements")
+    numbers = [kind for kind in private if kind.kind in ("real", "int", "interval", "range")]
+    if program.adjacent == "moves" and not has_list and (len(numbers) < 2 or len(numbers) != len(private)):
+        raise mistake(program.source, 0, "expected a private list of numbers: `moves` changes two of its elements")
 
 
 def fault_on(program: Program, env: Env, noise: list[Fraction]) -> RunFault | None:

@@ -29,6 +29,7 @@ from sfumato.verify.tree import (
     Unary,
     Var,
     While,
+    promises,
     statements,
     walk,
 )
@@ -52,7 +53,7 @@ def _roots(program: Program) -> Iterator[tuple[Expr, Kinds]]:
     for kind in (*(param.type for param in program.params), program.output):
         yield from ((end, NUMBER) for end in _ends(kind))
     yield from ((node, TRUTH) for node in program.requires)
-    yield from ((node, NUMBER) for node in program.claim)
+    yield from ((node, NUMBER) for node in promises(program))
     yield from ((use.sensitivity, NUMBER) for use in program.uses)
     for statement in statements(program.body):
         match statement:

@@ -17,6 +17,7 @@ from sfumato.verify.tree import (
     Assign,
     Draw,
     Expr,
+    FunctionCall,
     If,
     Num,
     Param,
@@ -41,6 +42,8 @@ LAWS = {
     "Uniform": (1, 2),
 }
 """The laws, with how many arguments each takes. Uniform has one for `{0,1}^n` and two for `lo..hi`."""
+RENYI = {"zcdp": 1, "renyi": 2}
+"""Claims about Rényi divergence, with how many numbers each takes: `zcdp(rho)`, `renyi(alpha, e)`."""
 ADJACENT = {"one", "all", "inc", "dec", "addremove", "moves", "any"}
 NESTED = 4
 """Lists of lists of lists of lists are as far as it goes."""
@@ -101,6 +104,7 @@ class Parser:
             tuple(header.uses),
             tuple(body),
             self.words.source,
+            header.renyi,
         )
         check_program(program)
         return program
@@ -175,13 +179,19 @@ class Parser:
                 header.once(self, word, header.adjacent)
                 header.adjacent, header.group = self.adjacency()
             case "claim":
-                header.once(self, word, header.claim or header.property)
+                header.once(self, word, header.claim or header.renyi or header.property)
                 claim = self.read.expression()
-                header.claim = claim.items if isinstance(claim, SequenceLiteral) else (claim,)
-                if len(header.claim) not in (1, 2):
-                    raise mistake(self.words.source, word.at, "expected a claim k or (k, delta)")
+                if isinstance(claim, FunctionCall) and claim.name in RENYI:
+                    header.renyi = claim.args
+                    fits = len(claim.args) == RENYI[claim.name]
+                else:
+                    header.claim = claim.items if isinstance(claim, SequenceLiteral) else (claim,)
+                    fits = len(header.claim) in (1, 2)
+                if not fits:
+                    wanted = "expected a claim k, (k, delta), zcdp(rho) or renyi(alpha, e)"
+                    raise mistake(self.words.source, word.at, wanted)
             case "property":
-                header.once(self, word, header.claim or header.property)
+                header.once(self, word, header.claim or header.renyi or header.property)
                 if self.words.next.text not in ("secrecy", "noninterference", "uniform"):
                     raise self.words.fail("secrecy, noninterference or uniform")
                 header.property = self.words.take().text
@@ -359,6 +369,7 @@ class Directives:
         self.adjacent: str | None = None
         self.group = 1
         self.claim: tuple[Expr, ...] = ()
+        self.renyi: tuple[Expr, ...] = ()
         self.property: str | None = None
         self.uses: list[UsesDirective] = []
 

@@ -22,7 +22,7 @@ from fractions import Fraction
 from typing import Any
 
 from sfumato.errors import InputError
-from sfumato.mechanisms.base import opened
+from sfumato.mechanisms import opened
 from sfumato.reals import Real, exp, ln, sqrt
 from sfumato.sampling import sample_choice, sample_laplace, sample_uniform
 from sfumato.types import Exact

@@ -12,6 +12,7 @@ from sfumato.verify.tree import (
     Expr,
     FunctionCall,
     If,
+    Num,
     Program,
     Return,
     Stmt,
@@ -22,6 +23,7 @@ from sfumato.verify.tree import (
     changed,
     expressions,
     parts,
+    promises,
     statements,
     walk,
 )
@@ -61,7 +63,7 @@ def _header(program: Program) -> tuple[Expr, ...]:
     """The expressions of the header."""
     types = (*(param.type for param in program.params), program.output)
     ends = (end for kind in types for end in _bounds(kind))
-    return (*ends, *program.requires, *program.claim, *(use.sensitivity for use in program.uses))
+    return (*ends, *program.requires, *promises(program), *(use.sensitivity for use in program.uses))
 
 
 def returns(body: tuple[Stmt, ...]) -> bool:
@@ -86,9 +88,9 @@ def _check_header(program: Program) -> None:
     for use in program.uses:
         if use.name in FUNCTIONS or uses.count(use.name) > 1:
             raise mistake(source, use.at, f'expected a new name, function "{use.name}" is known already')
-    if not program.claim and program.property is None:
+    if not promises(program) and program.property is None:
         raise mistake(source, 0, "expected one of claim and property")
-    if program.claim and program.adjacent is None:
+    if promises(program) and program.adjacent is None:
         raise mistake(source, 0, "expected an adjacency: a claim is about adjacent inputs")
     if program.property and program.adjacent is not None:
         raise mistake(source, 0, "expected no adjacency: a property is about all inputs")
@@ -101,7 +103,10 @@ def _check_header(program: Program) -> None:
         _check_names(program, bound, everything, set(FUNCTIONS))
     for required in program.requires:
         _check_names(program, required, everything, set(FUNCTIONS))
-    for claimed in (*program.claim, *(use.sensitivity for use in program.uses)):
+    for order in program.renyi[:-1]:
+        if isinstance(order, Num) and order.value <= 1:
+            raise mistake(source, order.at, "expected an order above 1")
+    for claimed in (*promises(program), *(use.sensitivity for use in program.uses)):
         _check_names(program, claimed, everything, set(FUNCTIONS))
         _check_public(program, claimed, public)
 

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from sfumato.errors import InputError
-from sfumato.sampling.bits import source
+from sfumato.sampling import source
 from sfumato.verify.tree import (
     Assign,
     Binary,

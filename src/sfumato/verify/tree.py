@@ -200,11 +200,17 @@ class Program:
     requires: tuple[Expr, ...]
     adjacent: str | None  # one, all, inc, dec, addremove, moves, any
     group: int  # k of k(one), else 1
-    claim: tuple[Expr, ...]  # one expression, two for (epsilon, delta), none for a property
+    claim: tuple[Expr, ...]  # one expression, two for (epsilon, delta), none for a property or a Rényi claim
     property: str | None
     uses: tuple[UsesDirective, ...]
     body: tuple[Stmt, ...]
     source: str = field(compare=False, repr=False, default="")
+    renyi: tuple[Expr, ...] = ()  # rho of zcdp(rho), or order and bound of renyi(alpha, e)
+
+
+def promises(program: Program) -> tuple[Expr, ...]:
+    """The numbers of a claim of whatever kind; none for a property."""
+    return program.claim or program.renyi
 
 
 def parts(node: Expr) -> tuple[Expr, ...]:

@@ -8,42 +8,40 @@ Whatever neither shows is UNKNOWN.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from fractions import Fraction
 from functools import partial
+from itertools import islice
 from typing import Any
 
-from sfumato.errors import InputError
 from sfumato.verify.attempt import attempted
 from sfumato.verify.effort import LOOK, limited
-from sfumato.verify.faults import check_inputs, say_value
+from sfumato.verify.faults import check_inputs
 from sfumato.verify.finite import paper
-from sfumato.verify.finite.decide import NEVER
 from sfumato.verify.finite.gauss import keeps_within
-from sfumato.verify.kernel import certificate, sampling
+from sfumato.verify.kernel import certificate, pure, sampling
 from sfumato.verify.kernel.check import is_proved
 from sfumato.verify.kernel.proof import Proof
 from sfumato.verify.lexer import place
 from sfumato.verify.parse import read_program
+from sfumato.verify.prover.pure import pure_claims
 from sfumato.verify.prover.sampled import search_sampled
 from sfumato.verify.prover.search import Attempt, search
 from sfumato.verify.refuter.boxes import Boxes
 from sfumato.verify.refuter.discrete import ListingBudget
-from sfumato.verify.refuter.events import OutputPattern, OutputSet, Test, say
+from sfumato.verify.refuter.divergence import DivergenceWitness, divergence_certificate, divergence_document
 from sfumato.verify.refuter.normal import Normal
 from sfumato.verify.refuter.points import all_witnesses
+from sfumato.verify.refuter.refutation import witness_certificate, witness_document
+from sfumato.verify.refuter.renyi import DivergenceSearch
 from sfumato.verify.refuter.search import RefuterSearch
 from sfumato.verify.refuter.small import Small
-from sfumato.verify.refuter.witness import Witness, certified
-from sfumato.verify.relational.finding import (
-    Finding,
-    as_claim,
-    claim_certificate,
-    difference_document,
-    find,
-    is_claimable,
-)
+from sfumato.verify.refuter.witness import Witness
+from sfumato.verify.relational.documents import as_claim, claim_certificate, difference_document
+from sfumato.verify.relational.finding import Finding, find, is_claimable
 from sfumato.verify.show import show
-from sfumato.verify.tree import Expr, FunctionCall, Program, walk
+from sfumato.verify.tree import Expr, FunctionCall, Program, promises, walk
+
+PURE = 2
+"""Pure claims that are tried for one about Rényi divergence."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +58,7 @@ class Verdict:
     certificate: dict[str, Any] | None
     note: str = ""
     finding: Finding | None = None  # of a property
+    divergence: DivergenceWitness | None = None  # of a refuted Rényi claim
 
     @property
     def exit_code(self) -> int:
@@ -83,6 +82,8 @@ class Verdict:
     def _witness(self) -> dict[str, Any] | None:
         if self.finding is not None and self.finding.difference is not None:
             return difference_document(self.finding.difference)
+        if self.divergence is not None:
+            return divergence_document(self.divergence)
         return None if self.witness is None else witness_document(self.witness)
 
 
@@ -99,29 +100,41 @@ def verify(program: Program, hints: tuple[Expr, ...] = ()) -> Verdict:
     """
     check_inputs(program)
     claim = say_claim(program)
+    if program.renyi:
+        return _of_renyi(program, claim, hints)
     if not program.claim:
         return _of_property(program, claim)
-    for kind in ("rounds", "inputs", "seen"):
-        listed = attempted(partial(paper.listed, program, kind), None)
-        if listed is not None and listed.holds:
-            return Verdict("PROVED", "all", claim, None, claim, (), None, paper.write(program, kind, listed))
-        if listed is not None:
-            broken = attempted(partial(all_witnesses, program, listed.suspects), None)
-            if broken is not None:
-                return _refuted(program, claim, broken)
-    attempt = attempted(lambda: search(program, hints), Attempt(None, None))
-    proofs = attempt.proofs
-    if proofs is not None and attempted(lambda: is_proved(program, proofs, keeps_within), False):
-        document = certificate.write(program, proofs)
-        return Verdict("PROVED", "all", claim, None, claim, proofs, None, document)
-    sampled = attempted(partial(search_sampled, program, hints), None)
-    if sampled is not None and attempted(partial(sampling.is_sampled, program, *sampled), False):
-        return Verdict("PROVED", "all", claim, None, claim, (), None, sampling.write(program, *sampled))
+    decided, attempt = _proved(program, claim, hints)
+    if decided is not None:
+        return decided
     witness, best = _look(program)
     if witness is not None:
         return _refuted(program, claim, witness)
     least = f"{best:.4g} * ({claim})" if best else None
     return Verdict("UNKNOWN", "all", claim, least, None, (), None, None, _reason(program, attempt, best))
+
+
+def _proved(program: Program, claim: str, hints: tuple[Expr, ...]) -> tuple[Verdict | None, Attempt]:
+    """What listing and proofs say of a claim, and how far they came."""
+    for kind in ("rounds", "inputs", "seen"):
+        listed = attempted(partial(paper.listed, program, kind), None)
+        if listed is not None and listed.holds:
+            document = paper.write(program, kind, listed)
+            return Verdict("PROVED", "all", claim, None, claim, (), None, document), Attempt(None, None)
+        if listed is not None:
+            broken = attempted(partial(all_witnesses, program, listed.suspects), None)
+            if broken is not None:
+                return _refuted(program, claim, broken), Attempt(None, None)
+    attempt = attempted(lambda: search(program, hints), Attempt(None, None))
+    proofs = attempt.proofs
+    if proofs is not None and attempted(lambda: is_proved(program, proofs, keeps_within), False):
+        document = certificate.write(program, proofs)
+        return Verdict("PROVED", "all", claim, None, claim, proofs, None, document), attempt
+    sampled = attempted(partial(search_sampled, program, hints), None)
+    if sampled is not None and attempted(partial(sampling.is_sampled, program, *sampled), False):
+        document = sampling.write(program, *sampled)
+        return Verdict("PROVED", "all", claim, None, claim, (), None, document), attempt
+    return None, attempt
 
 
 def _reason(program: Program, attempt: Attempt, best: float) -> str:
@@ -170,6 +183,29 @@ def _of_property(program: Program, claim: str) -> Verdict:
     return Verdict(found.verdict, found.scope, claim, None, None, (), None, found.certificate, found.note, found)
 
 
+def _of_renyi(program: Program, claim: str, hints: tuple[Expr, ...]) -> Verdict:
+    """Claims about Rényi divergence: by charged draws, by a pure claim, or refuted by chances of sets of outputs."""
+    attempt = Attempt(None, None)
+    if program.group == 1:
+        attempt = attempted(lambda: search(program, hints), attempt)
+    proofs = attempt.proofs
+    if proofs is not None and attempted(lambda: is_proved(program, proofs), False):
+        return Verdict("PROVED", "all", claim, None, claim, proofs, None, certificate.write(program, proofs))
+    looking = DivergenceSearch(program)
+    found = attempted(looking.run, None)
+    if found is not None:
+        document = divergence_certificate(program, found)
+        return Verdict("REFUTED", "all", claim, found.at_least, None, (), None, document, divergence=found)
+    following = (most for most in pure_claims(program) if attempted(partial(pure.follows, program, most), False))
+    for most in islice(following, PURE):
+        inner, _ = _proved(read_program(pure.with_pure_claim(program.source, most)), show(most), hints)
+        if inner is not None and inner.verdict == "PROVED" and inner.certificate is not None:
+            document = pure.write(program, most, inner.certificate)
+            return Verdict("PROVED", "all", claim, None, claim, inner.proofs, None, document)
+    least = f"{looking.best:.4g} * ({claim})" if looking.best else None
+    return Verdict("UNKNOWN", "all", claim, least, None, (), None, None, _reason(program, attempt, looking.best))
+
+
 def _look(program: Program) -> tuple[Witness | None, float]:
     """A witness, by whichever search fits the draws; and the greatest loss that was seen."""
     best = 0.0
@@ -193,7 +229,9 @@ def say_claim(program: Program) -> str:
     """The claim as it was written."""
     if program.property:
         return program.property
-    said = [show(part) for part in program.claim]
+    said = [show(part) for part in promises(program)]
+    if program.renyi:
+        return f"{'zcdp' if len(said) == 1 else 'renyi'}({', '.join(said)})"
     return said[0] if len(said) == 1 else f"({', '.join(said)})"
 
 
@@ -208,114 +246,3 @@ def restriction(program: Program) -> str:
 
 
 # ---- witnesses as documents
-
-
-def witness_document(witness: Witness) -> dict[str, Any]:
-    """A witness as one document."""
-    return {
-        "input": _inputs(witness.one),
-        "neighbour": _inputs(witness.two),
-        "event": _event_document(witness.event),
-        "chance": witness.chance_one,
-        "neighbour_chance": witness.chance_two,
-        "loss": witness.loss,
-        "claim": witness.claim,
-    }
-
-
-def _event_document(event: OutputPattern | OutputSet) -> dict[str, Any]:
-    if isinstance(event, OutputSet):
-        listed = ["never" if value == NEVER else _plain(value) for value in event.values]
-        return {"words": say(event), "outputs": listed}
-    return {
-        "words": say(event),
-        "shape": _shape(event.shape),
-        "leaves": [leaf if isinstance(leaf, bool) or leaf is None else str(leaf) for leaf in event.leaves],
-        "tests": [
-            {
-                "factors": {str(place): str(factor) for place, factor in test.factors},
-                "sign": test.sign,
-                "bound": str(test.bound),
-            }
-            for test in event.tests
-        ],
-    }
-
-
-def _event_of(said: dict[str, Any]) -> OutputPattern | OutputSet:
-    """The event of a document."""
-    if "outputs" in said:
-        return OutputSet(tuple(NEVER if value == "never" else _exact(value) for value in said["outputs"]))
-    return OutputPattern(
-        _unshape(said["shape"]),
-        tuple(leaf if isinstance(leaf, bool) or leaf is None else Fraction(leaf) for leaf in said["leaves"]),
-        tuple(
-            Test(
-                tuple((int(at), Fraction(factor)) for at, factor in test["factors"].items()),
-                test["sign"],
-                Fraction(test["bound"]),
-            )
-            for test in said["tests"]
-        ),
-    )
-
-
-def witness_certificate(program: Program, witness: Witness) -> dict[str, Any]:
-    """The certificate of a refutation."""
-    return {
-        "format": certificate.FORMAT,
-        "verdict": "REFUTED",
-        "program": program.source,
-        "hash": certificate.hash_of(program.source),
-        "witness": witness_document(witness),
-    }
-
-
-def witness_faults(document: dict[str, Any]) -> list[str]:
-    """Why a document is no refutation; empty if it is one: everything is computed anew."""
-    try:
-        if document["format"] != certificate.FORMAT or certificate.hash_of(document["program"]) != document["hash"]:
-            return ["the hash is not that of the program"]
-        program = read_program(document["program"])
-        said = document["witness"]
-        event = _event_of(said["event"])
-        found = certified(program, _outputs(said["input"]), _outputs(said["neighbour"]), event)
-        if found is None:
-            return ["these inputs and this event do not refute the claim"]
-        if (found.chance_one, found.chance_two, found.loss) != (said["chance"], said["neighbour_chance"], said["loss"]):
-            return ["the probabilities differ"]
-        if witness_document(found) != said:
-            return ["the witness has entries that no check reads"]
-    except (KeyError, TypeError, ValueError, IndexError, AttributeError, ZeroDivisionError) as error:
-        return [f"it is not a certificate: {type(error).__name__}"]
-    except InputError as error:
-        return [f"it cannot be parsed: {error.message}"]
-    return []
-
-
-def _inputs(env: dict[str, Any]) -> dict[str, Any]:
-    return {name: _plain(value) for name, value in env.items()}
-
-
-def _plain(value: Any) -> Any:
-    if isinstance(value, tuple):
-        return [_plain(item) for item in value]
-    return value if isinstance(value, bool) else say_value(value)
-
-
-def _outputs(env: dict[str, Any]) -> dict[str, Any]:
-    return {name: _exact(value) for name, value in env.items()}
-
-
-def _exact(value: Any) -> Any:
-    if isinstance(value, list):
-        return tuple(_exact(item) for item in value)
-    return value if isinstance(value, bool) else Fraction(value)
-
-
-def _shape(shape: Any) -> Any:
-    return None if shape is None else [_shape(item) for item in shape]
-
-
-def _unshape(shape: Any) -> Any:
-    return None if shape is None else tuple(_unshape(item) for item in shape)

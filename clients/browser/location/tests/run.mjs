@@ -6,7 +6,7 @@ import { LatticeNoise, bernoulliExp, expNeg, twoSided } from "../noise/lattice.j
 import { SystemBits } from "../noise/random.js";
 import { Exact, boundExpNeg, boundLn, boundSqrt, fraction, isqrt, level } from "../noise/reals.js";
 import { LocationMechanism, niceStep, toDegrees, toMetres } from "../noise/world.js";
-import { FRESH, PERIOD, TEST, Trace } from "../trace.js";
+import { DAY, FRESH, LONGEST, PERIOD, TEST, Trace, isSpent, today } from "../trace.js";
 
 const tests = [];
 const test = (name, run) => tests.push([name, run]);
@@ -49,6 +49,8 @@ test("shared vectors: grids, rates and degrees", () => {
     const [low, high] = made.noise.rate.enclose(96n), [least, most] = vector.rate.map(BigInt);
     if (low > most || least > high || high - low > 64n) throw new Error("the rate is another one");
     equal(made.noise.proposal, vector.proposal.map(BigInt), "proposal");
+    const trace = new Trace(made, "a", 1, null), [rate, unit] = trace.rate, [top, bottom] = vector.test_rate.map(BigInt);
+    equal([rate * bottom, Number(trace.threshold)], [top * unit, vector.threshold], "test");
     equal(positions.map(([lat, lon]) => made.toGrid(lat, lon).map(Number)), vector.grid, "grid");
     vector.shifted.forEach((point, i) => {
       const [lat, lon] = made.fromGrid(point.map(BigInt));
@@ -140,6 +142,19 @@ test("two-sided geometric numbers have their law", () => {
   near(hits / 20_000, Math.exp(-0.5), 0.02);
 });
 
+test("coins of e^-x are decided by the first word unless it is the one that holds e^-x", () => {
+  const bits = new FixedBits("edges");
+  for (let i = 0; i < 500; i++) {
+    const q = BigInt(1 + bits.word() % 1e6), p = 1n + BigInt(bits.word()) % (20n * q), [low] = boundExpNeg(p, q, 200n);
+    const edge = Number(low >> 168n), next = Number((low >> 136n) & 0xffffffffn);
+    for (const [words, kept] of [[[edge - 1], true], [[edge + 1], false], [[edge, next - 1], true], [[edge, next + 1], false]]) {
+      if (words.some((word) => word < 0 || word > 0xffffffff)) continue;
+      const given = new Words(words);
+      equal([bernoulliExp(p, q, given), given.used], [kept, words.length], `e^-${p}/${q}`);
+    }
+  }
+});
+
 for (const [dimensions, rate] of [[2, new Exact([4n, 5n])], [3, new Exact([1n, 2n], [8n, 1n])]]) {
   test(`lattice noise in ${dimensions} dimensions has the exact law`, () => {
     const noise = new LatticeNoise(rate, dimensions), bits = new FixedBits(`lattice ${dimensions}`), count = 30_000, e = rate.toNumber();
@@ -171,23 +186,102 @@ test("reports are as far away as the level says", () => {
   near(within / count, 0.95, 0.03);
 });
 
-/** A clock that moves on by a period whenever it is read. */
-const minutes = () => { let now = 1e12; return () => (now += PERIOD); };
+/** A clock that moves on by the longest wait whenever it is read. */
+const patient = () => { let now = 1e12; return () => (now += LONGEST); };
+
+/** A store in memory, and what it keeps. */
+function memory() {
+  const kept = new Map();
+  return [{ read: async (key) => structuredClone(kept.get(key)), write: async (key, value) => kept.set(key, structuredClone(value)) }, kept];
+}
 
 test("who asks often gets the last report, and spends nothing", async () => {
-  const kept = new Map(), store = { read: async (key) => structuredClone(kept.get(key)), write: async (key, value) => kept.set(key, structuredClone(value)) };
+  const [store, kept] = memory();
   let now = 1e12;
   const made = new LocationMechanism("ln 4", 200), trace = new Trace(made, "a", 50, store, new FixedBits("often"), () => now);
-  const first = await trace.report(48, 2);
+  const first = await trace.report(() => [48, 2]);
   for (let i = 0; i < 1000; i++, now += PERIOD / 1001) {
-    const step = await trace.report(48 + i / 100, 2); // wherever the person is: the clock decides, not the position
+    const step = await trace.report(() => [48 + i / 100, 2]); // wherever the person is: the clock decides, not the position
     equal([step.kind, step.lat, step.lon, step.spent], ["cached", first.lat, first.lon, FRESH]);
   }
   now += PERIOD;
-  equal((await trace.report(58, 2)).spent > FRESH, true);
+  equal((await trace.report(() => [58, 2])).spent > FRESH, true);
   now -= 10 * PERIOD; // a clock that was set back does not hold the report for as long
   const before = kept.get("a").spent;
-  equal((await trace.report(48, 2)).spent > before, true);
+  equal((await trace.report(() => [48, 2])).spent > before, true);
+});
+
+test("looks are farther and farther apart, by the clock and the questions alone", async () => {
+  const kinds = [];
+  for (const wander of [0, 1]) { // at rest, and in another city at each look
+    const [store] = memory(), looks = [];
+    let now = 1e12;
+    const trace = new Trace(new LocationMechanism("ln 4", 200), "a", 1000, store, new FixedBits("apart"), () => now);
+    const look = () => { looks.push((now - 1e12) / PERIOD); return [48 + wander * looks.length, 2]; };
+    for (let i = 0; i < 200; i++, now += PERIOD) await trace.report(look); // a page that watches
+    equal(looks, [0, 1, 3, 7, 15, 31, 63, 95, 127, 159, 191]);
+    now += 3 * LONGEST; // nobody asks
+    looks.length = 0;
+    const again = (now - 1e12) / PERIOD;
+    for (let i = 0; i < 20; i++, now += PERIOD) kinds.push((await trace.report(look)).kind);
+    equal(looks.map((at) => at - again), [0, 1, 3, 7, 15]);
+  }
+  equal(kinds.includes("fresh") && kinds.includes("repeated"), true);
+});
+
+test("the budget of a day lasts a day at rest, and the next day has its own", async () => {
+  const [store, kept] = memory();
+  let now = 1e12, place = [48, 2], kinds = new Set();
+  const trace = new Trace(new LocationMechanism("ln 4", 500), "a", 20, store, new FixedBits("day"), () => now);
+  const ask = async () => { const made = await trace.report(() => place); kinds.add(made.kind); return made; };
+  for (let i = 0; i < 24 * 60; i++, now += PERIOD) await ask();
+  equal(kinds.has("held"), false, "at rest");
+  const spent = kept.get("a").spent / FRESH;
+  if (!(spent > 12 && spent < 18)) throw new Error(`${spent} spent in a day`);
+  await ask(); // a new day: the last report is tested, at the new day's cost
+  equal(kept.get("a").spent <= TEST + FRESH, true, "a new day");
+  for (let i = 0; i < 30 * 60 && !isSpent(today(kept.get("a"), now), 20); i++, now += PERIOD) {
+    place = [48 + i % 50, 2]; // far away each time: the budget is spent before the day is over
+    await ask();
+  }
+  const begun = kept.get("a").day, held = await ask();
+  equal([held.kind, kept.get("a").spent <= 20 * FRESH], ["held", true]);
+  place = [-33, 151];
+  now = begun + DAY - 1;
+  equal((({ lat, lon, kind }) => [lat, lon, kind])(await ask()), [held.lat, held.lon, "held"], "until the day is over");
+  now += 1;
+  const moved = await ask();
+  equal(moved.kind, "fresh", "and no longer");
+  near(moved.lat, -33, 1);
+  // a clock that is set back begins no day, and does not make the present one last for more than a day
+  kept.get("a").spent = 20 * FRESH;
+  now -= 400 * DAY;
+  equal((await ask()).kind, "held");
+  now += DAY;
+  equal((await ask()).kind !== "held", true);
+});
+
+test("positions are looked at once a minute, and not at all without need", async () => {
+  const [store, kept] = memory();
+  let now = 1e12, looks = 0, broken = true;
+  const look = async () => { looks += 1; if (broken) throw new RangeError("no signal"); return [48, 2]; };
+  const made = new LocationMechanism("ln 4", 200), trace = new Trace(made, "a", 3, store, new FixedBits("looks"), () => now);
+  const errors = [];
+  for (let i = 0; i < 3; i++) await trace.report(look).catch((error) => errors.push(error.message));
+  equal([looks, errors.length, errors[0], kept.get("a").spent], [1, 3, "no signal", 0], "a first look that fails");
+  now += PERIOD;
+  broken = false;
+  const first = await trace.report(look);
+  for (let i = 0; i < 20; i++) await trace.report(look);
+  equal([first.kind, looks], ["fresh", 2], "within the minute");
+  now += PERIOD;
+  broken = true; // nobody learns from an error where there is no signal
+  for (let i = 0; i < 3; i++) equal((({ lat, lon, spent, kind }) => [lat, lon, spent, kind])(await trace.report(look)), [first.lat, first.lon, FRESH, i ? "cached" : "unread"]);
+  equal(looks, 3, "a look that fails");
+  broken = false;
+  kept.get("a").spent = 3 * FRESH;
+  for (let i = 0; i < 5; i++, now += PERIOD) equal((await trace.report(look)).kind, "held");
+  equal(looks, 3, "a budget that is spent");
 });
 
 test("a trace spends before it draws, repeats, and is held when the budget is spent", async () => {
@@ -197,18 +291,18 @@ test("a trace spends before it draws, repeats, and is held when the budget is sp
     async write(key, value) { log.push(value.spent); kept.set(key, structuredClone(value)); },
   };
   const made = new LocationMechanism("ln 4", 500);
-  const still = new Trace(made, "a", 30, store, new FixedBits("a"), minutes()), kinds = [];
-  for (let i = 0; i < 40; i++) kinds.push((await still.report(48.8584, 2.2945)).kind);
+  const still = new Trace(made, "a", 30, store, new FixedBits("a"), patient()), kinds = [];
+  for (let i = 0; i < 40; i++) kinds.push((await still.report(() => [48.8584, 2.2945])).kind);
   equal(kinds[0], "fresh");
   if (kinds.filter((kind) => kind === "repeated").length < 20) throw new Error(`too few repetitions: ${kinds}`);
   if (kept.get("a").spent > 30 * FRESH) throw new Error("overspent");
-  const far = new Trace(made, "b", 4, store, new FixedBits("b"), minutes()), seen = [];
-  for (let i = 0; i < 40; i++) seen.push(await far.report(48 + (i % 2), 2));
+  const far = new Trace(made, "b", 4, store, new FixedBits("b"), patient()), seen = [];
+  for (let i = 0; i < 40; i++) seen.push(await far.report(() => [48 + (i % 2), 2]));
   equal(seen.at(-1).kind, "held");
   if (kept.get("b").spent > 4 * FRESH) throw new Error("overspent");
   equal([seen.at(-1).lat, seen.at(-1).lon], [seen.at(-2).lat, seen.at(-2).lon]);
   const broken = new Trace(made, "c", 3, store, { word() { throw new RangeError("power cut"); } });
-  await broken.report(1, 1).then(() => { throw new Error("drawn"); }, (error) => equal(error.message, "power cut"));
+  await broken.report(() => [1, 1]).then(() => { throw new Error("drawn"); }, (error) => equal(error.message, "power cut"));
   equal(kept.get("c").spent, FRESH);
   equal(TEST < FRESH, true);
 });

@@ -8,6 +8,6 @@ from __future__ import annotations
 from sfumato.anonymity.inspection.check import ReleaseReport, check_release
 from sfumato.anonymity.inspection.claims import Claims, claims_of
 from sfumato.anonymity.inspection.together import EarlierRelease
-from sfumato.anonymity.inspection.traces import ReleaseFault
+from sfumato.anonymity.inspection.traces import ReleaseFault, ReleaseNote
 
-__all__ = ["Claims", "EarlierRelease", "ReleaseFault", "ReleaseReport", "check_release", "claims_of"]
+__all__ = ["Claims", "EarlierRelease", "ReleaseFault", "ReleaseNote", "ReleaseReport", "check_release", "claims_of"]

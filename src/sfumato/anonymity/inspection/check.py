@@ -8,14 +8,15 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from pathlib import Path
 
+from sfumato.anonymity.inspection.canonical import find_form
 from sfumato.anonymity.inspection.case import ReleaseCase, values_of
 from sfumato.anonymity.inspection.claims import Claims, is_diverse
 from sfumato.anonymity.inspection.composition import FoundTogether, meet_earlier
-from sfumato.anonymity.inspection.coverage import Key, cover
+from sfumato.anonymity.inspection.coverage import Key, count_covered, cover
 from sfumato.anonymity.inspection.exact import (
     by_class,
     distinct_of,
@@ -25,15 +26,11 @@ from sfumato.anonymity.inspection.exact import (
 )
 from sfumato.anonymity.inspection.kept import find_kept
 from sfumato.anonymity.inspection.meaning import read_trees
-from sfumato.anonymity.inspection.positions import find_positions
-from sfumato.anonymity.inspection.reading import NULL, PublishedTable, read_published
+from sfumato.anonymity.inspection.orders import find_order
+from sfumato.anonymity.inspection.reading import NULL, PublishedTable, locate, read_published
+from sfumato.anonymity.inspection.scope import CheckScope, scope_of
 from sfumato.anonymity.inspection.together import EarlierRelease
-from sfumato.anonymity.inspection.traces import (
-    ReleaseFault,
-    find_columns,
-    find_extras,
-    find_formats,
-)
+from sfumato.anonymity.inspection.traces import ReleaseFault, ReleaseNote, find_columns
 from sfumato.errors import InputError
 from sfumato.types import show
 
@@ -62,12 +59,29 @@ class ReleaseReport:
     meet: tuple[tuple[str, int], ...] = ()
     exact: bool = True
     misleading: dict[str, list[str]] = field(default_factory=dict)
+    k_with_kept: int | None = None
+    scope: CheckScope = field(default_factory=CheckScope)
+    notes: tuple[ReleaseNote, ...] = ()
+    not_together: tuple[str, ...] = ()
+
+    @property
+    def faultless(self) -> bool:
+        """Whether there is no fault, and nothing that could not be checked."""
+        return not self.faults and not self.unread and self.exact and not self.not_together
+
+    @property
+    def passed(self) -> bool:
+        """Whether the order of rows and the bytes of the file are also those of its one form, without room for more."""
+        return self.faultless and not self.notes
 
     def to_dict(self) -> dict[str, object]:
         """The report as one document: fractions as strings."""
         return {
+            "passed": self.passed,
+            "scope": self.scope.to_dict(),
             "rows": self.rows,
             "k": self.k,
+            "k_with_kept": self.k_with_kept,
             "classes": self.classes,
             "l": {
                 "distinct": self.distinct,
@@ -83,9 +97,11 @@ class ReleaseReport:
                 "marketer": str(self.marketer),
             },
             "faults": [fault.to_dict() for fault in self.faults],
+            "notes": [note.to_dict() for note in self.notes],
             "not_checked": self.unread,
             "misleading": self.misleading,
             "coverage_exact": self.exact,
+            "not_checked_together": list(self.not_together),
             "with_earlier": [{"release": name, "k": k} for name, k in self.meet],
         }
 
@@ -102,12 +118,13 @@ def check_release(
     claims: Claims | None = None,
     order: Sequence[str] = (),
     population: str | Path | None = None,
+    recorded: EarlierRelease | None = None,
 ) -> ReleaseReport:
-    """Check a release against its original table.
+    """Check a release against its original table; `recorded` is what a record says of the release, which counts too.
 
     Guarantee: k, l and t are those of the released rows by definition, in whole numbers and fractions; a release with
         no coverage fault and `exact` has for every row an original row of its own that its labels cover and that has
-        its sensitive value.
+        its sensitive value. `scope` says what else was decided, by which means, and what was not looked at.
     Proof: classes are counted from the file; the matching is a maximum flow, so it leaves a row over only if every
         matching does (max-flow min-cut).
     Reference: Sweeney 2002; Machanavajjhala and others 2006; Li, Li, Venkatasubramanian 2007; Ford and Fulkerson 1956.
@@ -116,6 +133,9 @@ def check_release(
     columns = tuple(quasi)
     if not columns:
         raise InputError("no quasi-identifiers", hint="Name them with --quasi A,B.")
+    twice = [name for name, many in Counter((*columns, sensitive, *keep)).items() if many > 1]
+    if twice:
+        raise InputError(f'"{twice[0]}" is named twice', hint="A column is a quasi-identifier, sensitive, or kept.")
     published, original = read_published(release), read_published(raw)
     only = sorted(published.mixed - original.mixed)
     original = original.merged(published.mixed)
@@ -132,21 +152,39 @@ def check_release(
         published, original, columns, sensitive, classes, people, coverage, trees, order, claims or Claims()
     )
     _check_order(case)
-    together = meet_earlier(case, earlier, tuple(keep), hierarchies)
+    together = meet_earlier(case, earlier, tuple(keep), hierarchies, recorded)
+    promised = [case, *_promised(case, recorded)]
+    if any(one.claims.presence is not None for one in promised[1:]) and case.claims.presence is None:
+        together.left.append("the record promises delta-presence: name --presence and --population")
+    form = tuple(find_form(release, published))
+    notes = tuple(one for one in form if isinstance(one, ReleaseNote))
+    is_sorted = not any(note.kind == "order" for note in notes)
+    left_over = () if is_sorted else tuple(find_order(case, tuple(keep)))
     faults = (
-        *_claimed(case),
+        *dict.fromkeys(fault for one in promised for fault in _claimed(one)),
         *_present(case, population),
         *_uncovered(case),
         *_kept(case, tuple(keep)),
         *find_columns(published, original, (*known, *keep)),
         *find_kept(case, tuple(keep)),
-        *find_positions(case, tuple(keep)),
-        *find_formats(published, original, known, max(case.claims.k or 0, case.least)),
-        *find_extras(published),
-        *(ReleaseFault("format", "NULL stands beside empty texts, and marks its rows", name) for name in only),
+        *left_over,
+        *(one for one in form if one not in notes),
+        *(ReleaseFault("format", "it has both NULL and empty texts, which can mark rows", name) for name in only),
         *together.faults,
     )
-    return _report(case, faults, together)
+    kept = None if not keep else min(Counter(published.parts((*columns, *keep))).values())
+    scope = scope_of(
+        locate(release).kind, {note.kind for note in notes},
+        claims=case.claims, sensitive=sensitive, kept=bool(keep), earlier=len(earlier), left=together.left,
+    )  # fmt: skip
+    shown = (note for note in notes if note.kind != "order" or not left_over)
+    return replace(_report(case, faults, together), k_with_kept=kept, scope=scope, notes=tuple(shown))
+
+
+def _promised(case: ReleaseCase, recorded: EarlierRelease | None) -> Iterator[ReleaseCase]:
+    """The release with what a record says that it promises, if that is about the same sensitive column."""
+    if recorded is not None and recorded.sensitive == case.sensitive:
+        yield replace(case, claims=recorded.claims, order=recorded.order)
 
 
 def _claimed(case: ReleaseCase) -> Iterator[ReleaseFault]:
@@ -188,7 +226,7 @@ def _present(case: ReleaseCase, population: str | Path | None) -> Iterator[Relea
     everybody = by_class(table.parts(case.columns), [""] * len(table.rows))
     labels: list[tuple[Key, Counter[str]]] = [(key, Counter()) for key in case.classes]
     masks = cover(case.columns, labels, everybody, case.trees).masks
-    people = _covered(len(labels), everybody, masks)
+    people = count_covered(len(labels), everybody, masks)
     parts = [(one.total(), many) for one, many in zip(case.classes.values(), people, strict=True)]
     bad = sum(not low * many <= here <= high * many for here, many in parts)
     if bad:
@@ -202,6 +240,7 @@ def _uncovered(case: ReleaseCase) -> Iterator[ReleaseFault]:
     """Released rows that stand for nobody."""
     short, classes = case.coverage.short, list(case.classes.items())
     if sum(many for _, _, many in short) <= case.claims.dummies:
+        yield from _strange(case)
         return
     first: dict[Key, int] = {}
     for i, key in enumerate(case.published.parts(case.columns), 1):
@@ -220,6 +259,18 @@ def _uncovered(case: ReleaseCase) -> Iterator[ReleaseFault]:
         yield ReleaseFault("coverage", f"{len(short) - _SHOWN} more classes match too few original rows")
 
 
+def _strange(case: ReleaseCase) -> Iterator[ReleaseFault]:
+    """Dummies that can be told from rows: by a value that nobody has, or labels that cover nobody."""
+    reached = 0
+    for mask in case.coverage.masks.values():
+        reached |= mask
+    for at, value, _ in case.coverage.short:
+        if value not in case.total:
+            yield ReleaseFault("value", "a dummy has a value that the original table does not have", case.sensitive)
+        elif not reached >> at & 1:
+            yield ReleaseFault("coverage", "dummies have labels that cover nobody")
+
+
 def _kept(case: ReleaseCase, keep: Key) -> Iterator[ReleaseFault]:
     """Columns that are released as they are: a row must have the values of one original row of its class."""
     if not keep or sum(many for _, _, many in case.coverage.short) > case.claims.dummies:
@@ -229,7 +280,11 @@ def _kept(case: ReleaseCase, keep: Key) -> Iterator[ReleaseFault]:
     def rows(table: PublishedTable) -> dict[Key, Counter[str]]:
         return by_class(table.parts(case.columns), [repr(part) for part in table.parts(names)])
 
-    found = cover(case.columns, list(rows(case.published).items()), rows(case.original), case.trees)
+    people = rows(case.original)
+    found = cover(case.columns, list(rows(case.published).items()), people, case.trees)
+    if {value for _, value, _ in found.short} - {value for one in people.values() for value in one}:
+        yield ReleaseFault("coverage", "a row has values in kept columns that no original row has together", keep[0])
+        return
     many = sum(missing for _, _, missing in found.short)
     if many > case.claims.dummies:
         words = f"{many} rows have values in kept columns that no original row of their class has"
@@ -246,24 +301,12 @@ def _check_order(case: ReleaseCase) -> None:
         raise InputError(f'the order of sensitive values lacks "{lacking[0][:60]}"')
 
 
-def _covered(many: int, people: dict[Key, Counter[str]], masks: dict[Key, int]) -> list[int]:
-    """For each class the people whom its labels cover."""
-    found = [0] * many
-    for key, counts in people.items():
-        mask = masks[key]
-        while mask:
-            low = mask & -mask
-            found[low.bit_length() - 1] += counts.total()
-            mask ^= low
-    return found
-
-
 def _report(case: ReleaseCase, faults: tuple[ReleaseFault, ...], together: FoundTogether) -> ReleaseReport:
     classes = case.classes.values()
     sizes = [one.total() for one in classes]
     many, everybody, known = len(case.published.rows), case.total.total(), case.sensitive is not None
     unread = bool(case.coverage.unread)  # labels that are not read cover too much
-    least, fitting = min(sizes), _covered(len(sizes), case.people, case.coverage.masks)
+    least, fitting = min(sizes), count_covered(len(sizes), case.people, case.coverage.masks)
     return ReleaseReport(
         rows=many,
         k=min(sizes),
@@ -282,4 +325,5 @@ def _report(case: ReleaseCase, faults: tuple[ReleaseFault, ...], together: Found
         meet=tuple(together.k),
         exact=case.coverage.exact,
         misleading=case.coverage.misleading,
+        not_together=tuple(together.left),
     )

@@ -29,6 +29,18 @@ class Claims:
     beta: Fraction | None = None
     presence: tuple[Fraction, Fraction] | None = None
 
+    def to_dict(self) -> dict[str, object]:
+        """The claims as one document, from which `claims_of` makes them again."""
+        numbers = {"l": self.l, "c": self.c, "t": self.t, "beta": self.beta}
+        return {
+            "k": self.k,
+            **{name: None if number is None else str(number) for name, number in numbers.items()},
+            "diversity": self.diversity,
+            "distance": self.distance,
+            "dummies": self.dummies,
+            "presence": None if self.presence is None else [str(part) for part in self.presence],
+        }
+
 
 def is_diverse(values: Counter[str], claims: Claims, l: Fraction) -> bool:  # noqa: E741  the letter of the literature
     """Whether the values of a class are as diverse as is claimed."""

@@ -7,11 +7,10 @@ for each original combination which classes cover it. Sets of classes are whole 
 from __future__ import annotations
 
 from collections import Counter, deque
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
-from sfumato.anonymity.inspection.homes import places
-from sfumato.anonymity.inspection.meaning import Trees, covers, misleads
+from sfumato.anonymity.inspection.meaning import Trees, covered, has_meaning, misleads
 
 Key = tuple[str, ...]
 _MOST_EDGES = 2_000_000
@@ -62,7 +61,8 @@ def cover(
         by_column.append(found)
         if opaque:
             unread[column] = sorted(opaque)
-        wrong = {label for label in {key[j] for key, _ in classes} for value in values if misleads(label, value, tree)}
+        labels = {key[j] for key, _ in classes} if tree else set()
+        wrong = {label for label in labels for value in values if misleads(label, value, tree)}
         if wrong:
             misleading[column] = sorted(wrong)
     masks: dict[Key, int] = {}
@@ -83,15 +83,12 @@ def _column(
     bits: dict[str, int] = {}
     for at, (key, _) in enumerate(classes):
         bits[key[j]] = bits.get(key[j], 0) | 1 << at
-    others, opaque = frozenset(values), set()
+    others = frozenset(values)
+    opaque = {label for label in bits if not has_meaning(label, tree, others)}
     found = dict.fromkeys(values, 0)
     for label, mask in bits.items():
-        for value in values:
-            answer = covers(label, value, tree, others)
-            if answer is None:
-                opaque.add(label)
-            if answer is not False:
-                found[value] |= mask
+        for value in covered(label, tree, others):
+            found[value] |= mask
     return found, opaque
 
 
@@ -129,11 +126,8 @@ def _each_alone(
     """A condition that is necessary only: each class for itself has enough original rows."""
     have: list[Counter[str]] = [Counter() for _ in classes]
     for key, counts in raw.items():
-        mask = masks[key]
-        while mask:
-            low = mask & -mask
-            have[low.bit_length() - 1].update(counts)
-            mask ^= low
+        for at in places(masks[key]):
+            have[at].update(counts)
     return [
         (at, value, many - have[at][value])
         for at, (_, counts) in enumerate(classes)
@@ -198,3 +192,20 @@ class _Flow:
             self.given.setdefault(before, Counter())[through] += 1
             at, step = before, came[before]
         self.needs[at] -= 1
+
+
+def count_covered(many: int, people: dict[Key, Counter[str]], masks: dict[Key, int]) -> list[int]:
+    """For each of so many classes the people whom its labels cover."""
+    found = [0] * many
+    for key, counts in people.items():
+        for at in places(masks[key]):
+            found[at] += counts.total()
+    return found
+
+
+def places(mask: int) -> Iterator[int]:
+    """The bits of a mask that are set."""
+    while mask:
+        low = mask & -mask
+        yield low.bit_length() - 1
+        mask ^= low

@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from decimal import Decimal, InvalidOperation, localcontext
 from fractions import Fraction
 
 Values = Mapping[str, int]
@@ -29,18 +30,45 @@ def _entropy(counts: list[int]) -> float:
 
 
 def is_entropy_diverse(values: Values, l: Fraction) -> bool:  # noqa: E741  the letter of the literature
-    """Whether e^H >= l, by whole numbers: c^c >= l^c times the product of h^h."""
+    """Whether e^H >= l, exactly: c^c >= l^c times the product of h^h."""
     counts = [n for n in values.values() if n]
+    if l > len(counts):
+        return False  # e^H is at most the number of values
     gap = _entropy(counts) - math.log(l)
     if abs(gap) > 1e-9:
         return gap > 0
-    shared = math.gcd(*counts)
-    counts = [n // shared for n in counts]
     many = sum(counts)
-    if many > 50_000:
-        return gap >= -1e-12
-    rest = math.prod([int(n) ** int(n) for n in counts])
-    return bool(many**many * l.denominator**many >= l.numerator**many * rest)
+    powers = [(many, many), (l.denominator, many), (l.numerator, -many), *((n, -n) for n in counts)]
+    return _is_one(powers) or _exceeds_one(powers)
+
+
+def _is_one(powers: list[tuple[int, int]]) -> bool:
+    """Whether a product of powers is 1: over factors without a common divisor every exponent is 0."""
+    left, base = list(powers), dict[int, int]()
+    while left:
+        number, power = left.pop()
+        other = next((one for one in base if math.gcd(number, one) > 1), None)
+        if number == 1 or not power:
+            continue
+        if other is None or other == number:
+            base[number] = base.get(number, 0) + power
+            continue
+        shared, before = math.gcd(number, other), base.pop(other)
+        left += [(shared, power), (number // shared, power), (shared, before), (other // shared, before)]
+    return not any(base.values())
+
+
+def _exceeds_one(powers: list[tuple[int, int]]) -> bool:
+    """Whether a product of powers, which is not 1, is above 1: its logarithm with digits enough to tell."""
+    digits = 50
+    while True:
+        with localcontext() as context:
+            context.prec = digits
+            terms = [Decimal(n).ln() * e for n, e in powers]
+            total, size = sum(terms, Decimal(0)), sum(map(abs, terms), Decimal(1))
+            if abs(total) > size * len(terms) * Decimal(10) ** (3 - digits):
+                return total > 0
+        digits *= 2
 
 
 def recursive_of(classes: Iterable[Values], l: int) -> Fraction | None:  # noqa: E741  the letter of the literature
@@ -109,10 +137,10 @@ def in_order(values: Iterable[str]) -> list[str]:
     """Values as numbers if all of them are, those of one number (`1`, `1.0`) by their text; else by their text."""
     names = list(values)
     try:
-        numbers = {name: float(name) for name in names}
-    except ValueError:
+        numbers = {name: Decimal(name) for name in names}
+    except InvalidOperation:
         return sorted(names)
-    if not all(map(math.isfinite, numbers.values())):
+    if not all(number.is_finite() for number in numbers.values()):
         return sorted(names)
     return sorted(names, key=lambda name: (numbers[name], name))
 

@@ -10,6 +10,8 @@ from __future__ import annotations
 import csv
 import re
 import tomllib
+from bisect import bisect_left, bisect_right
+from collections.abc import Sequence
 from datetime import date
 from decimal import Decimal, InvalidOperation
 from functools import lru_cache
@@ -56,6 +58,41 @@ def covers(label: str, value: str, tree: Trees | None = None, others: frozenset[
     return False if found is None and tree is not None else found  # no hierarchy knows the label
 
 
+def covered(label: str, tree: Trees | None, others: frozenset[str]) -> Sequence[str]:
+    """The original values that a label stands for, or may if it has no meaning; a range finds them by halving."""
+    numbers = None if tree or _are_days(others) else _numbers(others)
+    span = None if numbers is None else _span(label)
+    if numbers is None or span is None:
+        answers = {value: covers(label, value, tree, others) for value in others}
+        opaque = None in answers.values() and not has_meaning(label, tree, others)
+        return [value for value, answer in answers.items() if answer or (answer is None and opaque)]
+    low, high, ends = span
+    start = (bisect_left if ends[0] == "[" else bisect_right)(numbers[0], low)
+    return numbers[1][start : (bisect_right if ends[1] == "]" else bisect_left)(numbers[0], high)]
+
+
+@lru_cache(maxsize=64)
+def _numbers(values: frozenset[str]) -> tuple[list[Decimal], list[str]] | None:
+    """Values with their numbers, from low to high, if all of them are numbers."""
+    found = [(number, value) for value in values if (number := _number(value)) is not None]
+    if len(found) < len(values):
+        return None
+    return [number for number, _ in sorted(found)], [value for _, value in sorted(found)]
+
+
+def has_meaning(label: str, tree: Trees | None, others: frozenset[str], *, alone: bool = True) -> bool:
+    """Whether a label can be read, as a label or as a range or prefix. One that is not alone, but a member of a set,
+    must stand for a value: whatever is said there beside would cover nobody and not be missed.
+    """
+    if not label.strip("*") or label == NULL or label in others or (tree and _is_label(label, tree)):
+        return True
+    parts = _parts(label)
+    if parts:
+        return all(has_meaning(part, tree, others, alone=False) for part in parts)
+    read = (_read(label, value, compact=_are_days(others)) for value in others)
+    return any(found is not None if alone else found for found in read)
+
+
 def _is_label(label: str, tree: Trees) -> bool:
     return label in tree or any(label in row for row in tree.values())
 
@@ -71,7 +108,8 @@ def _set(label: str, value: str, tree: Trees | None, others: frozenset[str]) -> 
     parts = _parts(label)
     if not parts or value in parts:
         return True if parts else None
-    answers = [covers(part, value, tree, others) for part in parts if part not in others]
+    labels = () if tree is None else tree.get(value, ())
+    answers = [part in labels if part in others else covers(part, value, tree, others) for part in parts]
     if True in answers:
         return True
     return None if None in answers else False
@@ -120,12 +158,18 @@ def _number(text: str) -> Decimal | None:
 
 
 def _numeric(label: str, number: Decimal) -> bool | None:
-    for pattern, ends in _SPANS:
-        span = pattern.fullmatch(label)
-        if span:
-            low, high = _end(span[1]), _end(span[2])
-            above = low <= number if ends[0] == "[" else low < number
-            return above and (number <= high if ends[1] == "]" else number < high)
+    try:
+        return _within(label, number)
+    except InvalidOperation:
+        return None  # an exponent beyond all numbers
+
+
+def _within(label: str, number: Decimal) -> bool | None:
+    span = _span(label)
+    if span:
+        low, high, ends = span
+        above = low <= number if ends[0] == "[" else low < number
+        return above and (number <= high if ends[1] == "]" else number < high)
     bound = _BOUND.fullmatch(label.strip())
     if bound:
         limit = _end(bound[2])
@@ -137,6 +181,19 @@ def _numeric(label: str, number: Decimal) -> bool | None:
         return number >= _end(start[1])
     alone = _number(label)
     return None if alone is None else number == alone  # a number stands for itself
+
+
+@lru_cache(maxsize=1 << 14)
+def _span(label: str) -> tuple[Decimal, Decimal, str] | None:
+    """The ends of a range of numbers, and which of them belong to it; None where the label is no such range."""
+    for pattern, ends in _SPANS:
+        span = pattern.fullmatch(label)
+        if span:
+            try:
+                return _end(span[1]), _end(span[2]), ends
+            except InvalidOperation:
+                return None  # an exponent beyond all numbers
+    return None
 
 
 def _end(text: str) -> Decimal:
@@ -219,7 +276,10 @@ def _listed(file: Path, columns: tuple[str, ...]) -> dict[str, Trees]:
 def _rows(file: Path) -> Trees:
     text = _text(file)
     sign = ";" if ";" in text.partition("\n")[0] else ","
-    return _tree([row for row in csv.reader(text.splitlines(), delimiter=sign) if row])
+    try:
+        return _tree([row for row in csv.reader(text.splitlines(), delimiter=sign) if row])
+    except csv.Error:
+        raise InputError(f'a label in "{file.name}" is too long', hint="Write shorter labels.") from None
 
 
 def _tree(rows: list[list[str]]) -> Trees:

@@ -8,11 +8,13 @@ that too: subtraction. Rows that the same people have more or fewer of in two re
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 
-from sfumato.anonymity.inspection.homes import places
+from sfumato.anonymity.inspection.claims import Claims
+from sfumato.anonymity.inspection.coverage import places
 
 Mark = tuple[int, ...]
 Place = tuple[int, int]
@@ -21,98 +23,150 @@ Place = tuple[int, int]
 
 @dataclass(frozen=True)
 class EarlierRelease:
-    """An earlier release of the same people, and its quasi-identifiers; without them all columns count as known."""
+    """An earlier release of the same people, and its quasi-identifiers; without them all columns count as known.
+
+    `sensitive` is the column that it protected, `keep` are those that it kept as they are. Its labels are read with its
+    own `hierarchies` (None: it had none), or with those of the release that is checked. `claims` is what it promised,
+    with its number of dummies, and `order` its sensitive values from low to high.
+    """
 
     file: str | Path
     quasi: tuple[str, ...] = ()
+    sensitive: str | None = None
+    same_hierarchies: bool = True
+    hierarchies: Path | None = None
+    claims: Claims = field(default_factory=Claims)
+    order: tuple[str, ...] = ()
+    keep: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
 class ShownRelease:
-    """A release beside the original rows: sensitive values by class, and for each original row a bit for each class."""
+    """A release beside the original rows: sensitive values by class, and for each original row a bit for each class.
+
+    `values` are the sensitive values of the original rows; `tells` says whether the release has them too.
+    """
 
     name: str
     classes: list[Counter[str]]
     masks: list[int]
+    values: Sequence[str]
+    tells: bool = True
 
-    def classes_of(self, mask: int) -> list[Counter[str]]:
-        """The classes of a mask."""
-        found = []
-        while mask:
-            low = mask & -mask
-            found.append(self.classes[low.bit_length() - 1])
-            mask ^= low
-        return found
+    @cached_property
+    def parts(self) -> dict[int, CoveredPart]:
+        """For each set of classes that covers somebody the part that it is in."""
+        tops, sums = _Parts(), dict[Place, CoveredPart]()
+        for mask in {*self.masks} - {0}:
+            tops.join([(0, i) for i in places(mask)])
+        found = {mask: tops.top((0, next(places(mask)))) for mask in {*self.masks} - {0}}
+        for mask, value in zip(self.masks, self.values, strict=True):
+            if mask:
+                sums.setdefault(found[mask], CoveredPart(self.tells)).people[value] += 1
+        for at in list(tops.above):
+            sums[tops.top(at)].rows.update(self.classes[at[1]])
+        return {mask: sums[at] for mask, at in found.items()}
+
+
+@dataclass(frozen=True, eq=False)
+class CoveredPart:
+    """Classes of a release that share people: their rows, and everybody whom they cover."""
+
+    tells: bool
+    people: Counter[str] = field(default_factory=Counter)
+    rows: Counter[str] = field(default_factory=Counter)
+
+    @cached_property
+    def many_out(self) -> int:
+        """How many of the people are not in the release."""
+        out = self.people - self.rows if self.tells else Counter(all=self.people.total() - self.rows.total())
+        return max(0, out.total())
+
+    @cached_property
+    def most_out(self) -> Counter[str]:
+        """Of each value, how many people at most are covered and not in the release."""
+        if self.tells:
+            return self.people - self.rows
+        return Counter({value: min(n, self.many_out) for value, n in self.people.items() if self.many_out})
+
+    def least_out(self, values: Counter[str]) -> tuple[int, Counter[str]]:
+        """How many of some people of this part are surely not in the release, and how many of each value."""
+        if self.tells:
+            sure = self.most_out - (self.people - values)
+            return sure.total(), sure
+        many = max(0, self.many_out - (self.people - values).total())
+        return many, +Counter({value: many - (values.total() - n) for value, n in values.items()})
+
+    def settles(self, values: Counter[str]) -> bool:
+        """Whether it is known how many of some people of this part are in the release."""
+        return all(values[value] in (0, self.people[value]) for value in self.most_out) and (
+            self.tells or not self.many_out
+        )
 
 
 @dataclass(frozen=True)
 class JointGroup:
-    """People of the same classes in all releases, and their sensitive values."""
+    """People of the same classes in all releases, and their sensitive values.
+
+    They are in all of these releases, or one of them leaves them out. Where it is not known whom it leaves out,
+    `values` are those of which it is sure, and `settled` says whether there are no others.
+    """
 
     size: int
     values: Counter[str]
+    settled: bool = True
 
 
-def joint_groups(shown: Sequence[ShownRelease], values: Sequence[str]) -> list[JointGroup]:
-    """The groups that all releases leave together.
+def joint_groups(shown: Sequence[ShownRelease]) -> list[JointGroup]:
+    """The people whom no release tells apart: those of the same classes in every release (the meet of the partitions).
 
-    A group that one release leaves by itself is what that release shows: its classes, which can overlap, so that a copy
-    of a release adds nothing. A weaker release among them makes all of them as weak.
+    Guarantee: nobody who knows the quasi-identifiers of everybody and all of these releases can tell the people of a
+        group apart, nor who knows in addition in which of the releases somebody is: a row that can be one's can be that
+        of each of them, and each can have every value of the group.
+    Proof: rows can be given to people in some ways that fit all releases, one of which is true. Exchange two people
+        whom the same classes cover in every release and who are in the same releases: what was a way is one. Who is in
+        one release alone is in another group: subtraction. Classes that share people have the rows of all those whom
+        they cover but `many_out`; at most so many are subtracted from a group, and whoever of a group is surely left
+        out is a group of its own. Where two releases leave somebody out, nobody is surely out of both or of one.
+    Reference: Ganta, Kasiviswanathan, Smith 2008.
+    Checked by: unit::whoever_passes_is_one_of_k_with_l_values_in_all_worlds,
+        unit::whoever_is_known_to_be_in_releases_that_pass_has_l_values,
+        unit::groups_that_pass_hold_for_who_knows_the_members_of_every_release
     """
-    alone = [Counter(one.masks) for one in shown]
     groups: dict[Mark, Counter[str]] = {}
-    for mark, value in zip(zip(*(one.masks for one in shown), strict=True), values, strict=True):
+    for mark, value in zip(zip(*(one.masks for one in shown), strict=True), shown[0].values, strict=True):
         if any(mark):
             groups.setdefault(mark, Counter())[value] += 1
-    found = []
-    for mark, counts in groups.items():
-        own = [i for i, mask in enumerate(mark) if mask and alone[i][mask] == counts.total()]
-        if own:
-            parts = [part for i in own if i for part in shown[i].classes_of(mark[i])]  # the first is judged by itself
-            found += [JointGroup(part.total(), part) for part in parts]
-        else:
-            found.append(JointGroup(counts.total(), counts))
-    return found
+    return [group for mark, values in groups.items() for group in _apart(shown, mark, values)]
+
+
+def _apart(shown: Sequence[ShownRelease], mark: Mark, values: Counter[str]) -> Iterator[JointGroup]:
+    """People of the same classes: those who are in all of these releases, and those whom one leaves out."""
+    parts = [one.parts[mask] for one, mask in zip(shown, mark, strict=True) if mask]
+    lacking = [part for part in parts if any(value in part.most_out for value in values)]
+    sure = values.copy()
+    for part in lacking:
+        sure -= part.most_out
+    settled = not lacking or (len(lacking) == 1 and lacking[0].settles(values))
+    yield JointGroup(max(1, sure.total()), sure, settled)
+    if lacking and len(parts) > 1:  # who is in no release at all is shown by none
+        many, out = lacking[0].least_out(values) if len(lacking) == 1 else (0, Counter[str]())
+        yield JointGroup(max(1, many), out, settled)
 
 
 def changed_groups(one: ShownRelease, other: ShownRelease) -> Iterator[JointGroup]:
-    """Rows that one of two releases has more of: somebody came or left.
-
-    Where their labels cover the same people, the difference is theirs. Who is in one of them alone is in a joint group;
-    but where the classes that cover her overlap, that group is judged by these classes. There, if they have a row for
-    everybody whom they cover, what the other release lacks are the rows of all who are not in it.
-    """
-    pairs = Counter(pair for pair in zip(one.masks, other.masks, strict=True) if any(pair))
+    """Rows that one of two releases has more of, where both cover the same people: those of who came or left."""
+    pairs = {pair for pair in zip(one.masks, other.masks, strict=True) if any(pair)}
     parts = _Parts()
     for pair in pairs:
         parts.join([(side, i) for side, mask in enumerate(pair) for i in places(mask)])
+    apart = {parts.top((side, next(places(pair[side])))) for pair in pairs for side in (0, 1) if not pair[1 - side]}
     rows: dict[Place, tuple[Counter[str], Counter[str]]] = {}
     for at in list(parts.above):
         rows.setdefault(parts.top(at), (Counter(), Counter()))[at[0]].update((one, other)[at[0]].classes[at[1]])
-    apart = _apart(parts, pairs)
-    for name, sides in rows.items():
-        if name not in apart:
-            found = [sides[0] - sides[1], sides[1] - sides[0]]
-        else:
-            full = [at for at, many in apart[name].items() if sides[at].total() == many and sides[1 - at] <= sides[at]]
-            found = [sides[at] - sides[1 - at] for at in full if sides[1 - at]]
+    for name, (here, there) in rows.items():
+        found = () if name in apart else (here - there, there - here)
         yield from (JointGroup(rest.total(), rest) for rest in found if rest)
-
-
-def _apart(parts: _Parts, pairs: Mapping[tuple[int, int], int]) -> dict[Place, dict[int, int]]:
-    """Parts with people who are in one release alone; where their classes overlap, how many that release covers."""
-    sharing = Counter((at, i) for at in (0, 1) for mask in {pair[at] for pair in pairs} for i in places(mask))
-    many: Counter[tuple[Place, int]] = Counter()
-    found: dict[Place, dict[int, int]] = {}
-    for pair, people in pairs.items():
-        sides = [at for at in (0, 1) if pair[at]]
-        name = parts.top((sides[0], next(places(pair[sides[0]]))))
-        many.update({(name, at): people for at in sides})
-        if len(sides) == 1:
-            mixed = found.setdefault(name, {})
-            if any(sharing[sides[0], i] > 1 for i in places(pair[sides[0]])):
-                mixed[sides[0]] = 0
-    return {name: {at: many[name, at] for at in mixed} for name, mixed in found.items()}
 
 
 @dataclass(frozen=True)

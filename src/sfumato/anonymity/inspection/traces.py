@@ -1,4 +1,4 @@
-"""What a file gives away beside its labels: row numbers, other columns, odd spellings, metadata.
+"""Columns that nobody declared, row numbers above all; and the records of faults and notes.
 
 Comes in: the release, and the original table. Goes out: faults.
 """
@@ -8,10 +8,28 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from decimal import Decimal, InvalidOperation
 
-from sfumato.anonymity.inspection.coverage import Key
 from sfumato.anonymity.inspection.reading import PublishedTable
+
+_CANONICAL = "--canonical FILE writes the same rows, sorted, as a CSV file that holds nothing else."
+_TO_DO = {
+    "k": "Generalise more, or suppress the rows of small classes.",
+    "l": "Generalise more, or suppress the rows of these classes.",
+    "t": "Generalise more, or suppress the rows of these classes.",
+    "beta": "Generalise more, or suppress the rows of these classes.",
+    "presence": "Generalise more, or suppress the rows of these classes.",
+    "coverage": "Compare the label with the original rows; name its hierarchy with --hierarchies if it has one.",
+    "value": "Release sensitive values as the original table has them.",
+    "index": "Remove the column.",
+    "column": "Remove the column, or name it with --quasi or --keep.",
+    "identifier": "Remove the column.",
+    "kept": "Remove the column, or name it with --quasi and generalise it too.",
+    "composition": "Do not publish this beside the earlier release; release fewer columns, or larger classes.",
+    "earlier": "Find the earlier release, or do not publish this one.",
+    "order": _CANONICAL,
+    "format": _CANONICAL,
+    "metadata": _CANONICAL,
+}
 
 
 @dataclass(frozen=True)
@@ -23,9 +41,36 @@ class ReleaseFault:
     column: str | None = None
     row: int | None = None
 
+    @property
+    def about(self) -> str:
+        """Whether it tells something of people, or may be hidden in the bytes of the file."""
+        return "file" if self.kind in ("format", "metadata") else "people"
+
+    @property
+    def hint(self) -> str:
+        """What to do."""
+        return _TO_DO[self.kind]
+
     def to_dict(self) -> dict[str, object]:
         """The fault as one document."""
-        return {"kind": self.kind, "column": self.column, "row": self.row, "words": self.words}
+        return {
+            "kind": self.kind,
+            "column": self.column,
+            "row": self.row,
+            "words": self.words,
+            "about": self.about,
+            "hint": self.hint,
+        }
+
+
+@dataclass(frozen=True)
+class ReleaseNote(ReleaseFault):
+    """What is not wrong, but leaves room in the file for more than its rows: no exact check excludes that."""
+
+    @property
+    def about(self) -> str:
+        """The file alone."""
+        return "file"
 
 
 def find_columns(release: PublishedTable, raw: PublishedTable, known: Sequence[str]) -> Iterator[ReleaseFault]:
@@ -44,39 +89,3 @@ def find_columns(release: PublishedTable, raw: PublishedTable, known: Sequence[s
             yield ReleaseFault("column", "an original column is released that was not declared", name, None)
         else:
             yield ReleaseFault("column", f"the column was not declared; {alone} of its values occur once", name, None)
-
-
-def find_formats(release: PublishedTable, raw: PublishedTable, columns: Key, k: int) -> Iterator[ReleaseFault]:
-    """Spellings of one value of which one is rare: it marks its rows, and counts as a value of its own.
-
-    Spellings that the original table has are values of its own: codes 01 and 1.
-    """
-    for name in columns:
-        place = release.columns.index(name)
-        counts = Counter(row[place] for row in release.rows)
-        original = {*raw.cells(name)}
-        forms: dict[str, list[str]] = {}
-        for text in counts:
-            forms.setdefault(_plain(text), []).append(text)
-        for spellings in forms.values():
-            if original.issuperset(spellings):
-                continue
-            rare = min(spellings, key=lambda text: counts[text])
-            if len(spellings) > 1 and counts[rare] < max(k, 2):
-                row = next(i for i, row in enumerate(release.rows, 1) if row[place] == rare)
-                yield ReleaseFault("format", f"{counts[rare]} rows spell a value differently", name, row)
-
-
-def _plain(text: str) -> str:
-    """One spelling for numbers and words that differ in zeros, capitals and blanks alone."""
-    try:
-        number = Decimal(text.strip())
-    except InvalidOperation:
-        return " ".join(text.casefold().split())
-    return str(number.normalize()) if number.is_finite() else text.casefold()
-
-
-def find_extras(release: PublishedTable) -> Iterator[ReleaseFault]:
-    """What the file holds beside the rows."""
-    for extra in release.extras:
-        yield ReleaseFault("metadata", f"the file also holds {extra}")

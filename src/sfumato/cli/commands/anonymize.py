@@ -21,7 +21,7 @@ _TEXTS = {
     "t": ("-t", "T", "t-closeness: each class within T of the table."),
     "distance": ("--distance", "KIND", "equal (default), ordered or hierarchical."),
     "order": ("--order", "V,W", "Sensitive values from low to high, for the ordered distance."),
-    "keep": ("--keep", "A,B", "Columns that are released as they are."),
+    "keep": ("--keep", "A,B", "Columns to release unchanged."),
 }
 _SHARED = {
     name: (Annotated[str | None, typer.Option(option, metavar=metavar, help=about)], None)
@@ -43,7 +43,7 @@ _CLAIMED = {
 }
 _MADE = {
     "suppress": (
-        Annotated[str | None, typer.Option("--suppress", metavar="P", help="Fraction of rows that may be left out.")],
+        Annotated[str | None, typer.Option("--suppress", metavar="P", help="Fraction of rows that may be suppressed.")],
         None,
     ),
     "dummies": (
@@ -71,11 +71,12 @@ Hierarchies = Annotated[
 @commands.command(
     "anonymize",
     help=help_of(
-        "Make a k-anonymous release with the least loss.\n\n"
+        "Make a k-anonymous release with minimal information loss.\n\n"
         "Also l-diversity and t-closeness; prints the gap to the best release. "
         "DATA is a CSV or Parquet file, DATABASE.duckdb#TABLE, postgresql://…#TABLE, or a FILE.toml with the same "
-        "words; options win. Ctrl-C ends the search with the best release so far. --dry-run writes nothing and "
-        "compares several k. Such a release resists linking, and nothing more: see `sfumato attack --release`.",
+        "keys; options take precedence. Ctrl-C ends the search with the best release so far. --dry-run writes nothing "
+        "and compares several k. Such a release resists linking only; `sfumato attack --release` shows what other "
+        "attacks learn.",
         "sfumato anonymize sfumato-demo/patient.parquet --quasi age,area --sensitive disease -k 5 --suppress 0.05 "
         "-o release.csv",
     ),
@@ -85,9 +86,9 @@ def _anonymize(
     data: Annotated[str, typer.Argument(metavar="DATA", help="The table, or a TOML file.")],
     *,
     hierarchies: Hierarchies = None,
-    out: Annotated[str | None, typer.Option("-o", "--out", metavar="OUT", help="Where the release goes.")] = None,
+    out: Annotated[str | None, typer.Option("-o", "--out", metavar="OUT", help="Where to write the release.")] = None,
     seconds: Annotated[
-        float | None, typer.Option("--seconds", metavar="S", help="End the search after so long.")
+        float | None, typer.Option("--seconds", metavar="S", help="Stop the search after S seconds (default: 30).")
     ] = None,
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Loss and risk for several k; nothing is written.")
@@ -95,9 +96,9 @@ def _anonymize(
     dimensions: Annotated[
         bool, typer.Option("--dimensions", help="Loss against the number of quasi-identifiers; nothing is written.")
     ] = False,
-    svg: Annotated[Path | None, typer.Option("--svg", metavar="FILE", help="Draw that table into a file.")] = None,
+    svg: Annotated[Path | None, typer.Option("--svg", metavar="FILE", help="Draw the loss as an SVG file.")] = None,
     record: Annotated[
-        Path | None, typer.Option("--record", metavar="FILE", help="Note the release for later checks.")
+        Path | None, typer.Option("--record", metavar="FILE", help="Record the release for later checks.")
     ] = None,
     json: Json = False,
     **words: Any,
@@ -111,9 +112,11 @@ def _anonymize(
     "release-check",
     help=help_of(
         "Check a published table against the original.\n\n"
-        "k, l and t in exact fractions; whether every label covers the value that it stands for; row numbers, row "
-        "order, odd spellings and metadata that were left in; and what remains together with earlier releases of the "
-        "same people. Exit code 1 if there is a fault.",
+        "Computes k, l and t as exact fractions. Checks that every label covers the value it stands for, that all "
+        "columns are declared, that rows are not in the order of the original ones, that the file contains nothing "
+        "but its rows, and what remains protected given earlier releases of the same people. The output lists what was "
+        "checked exactly, what by heuristics, and what was not checked. Exit code 1 if there is a fault or something "
+        "could not be checked. Rows that are merely unsorted are noted.",
         "sfumato release-check release.csv --raw sfumato-demo/patient.parquet --quasi age,area --sensitive disease",
     ),
 )
@@ -127,24 +130,32 @@ def _release_check(
         list[str] | None, typer.Option("--earlier", metavar="OUT", help="An earlier release of the same people.")
     ] = None,
     record: Annotated[
-        Path | None, typer.Option("--record", metavar="FILE", help="Where earlier releases were noted.")
+        Path | None, typer.Option("--record", metavar="FILE", help="The record of earlier releases.")
     ] = None,
-    dummies: Annotated[int, typer.Option("--dummies", metavar="N", help="Rows that are known to be made up.")] = 0,
+    dummies: Annotated[int, typer.Option("--dummies", metavar="N", help="Number of rows that are dummies.")] = 0,
+    canonical: Annotated[
+        Path | None,
+        typer.Option(
+            "--canonical", metavar="FILE", help="Write the same rows as a sorted CSV file without anything else."
+        ),
+    ] = None,
     json: Json = False,
     **words: Any,
 ) -> None:
     from sfumato.cli.release_check import run
 
-    place, before = hierarchies, earlier or []
-    run(release, raw, words, hierarchies=place, earlier=before, record=record, dummies=dummies, as_json=json)
+    run(
+        release, raw, words, hierarchies=hierarchies, earlier=earlier or [], record=record, dummies=dummies,
+        canonical=canonical, as_json=json,
+    )  # fmt: skip
 
 
 @hierarchy.command(
     "draft",
     help=help_of(
         "Draft hierarchies from declared types and bounds.\n\n"
-        "No row is read. Without DATA the columns are those of a policy's table; the types of a file's schema "
-        'otherwise, with "?" for what the owner has to decide.',
+        "No row is read. Without DATA, the columns are those of a table in the policy; otherwise those of the file, "
+        'with "?" where the owner has to decide.',
         "sfumato hierarchy draft -p sfumato-demo/sfumato.toml --table patient --quasi age,admitted,zipcode",
     ),
 )
@@ -154,7 +165,7 @@ def _draft(
     policy: PolicyFile = Path("sfumato.toml"),
     table: Annotated[str | None, typer.Option("--table", metavar="TABLE", help="Which table of the policy.")] = None,
     quasi: Annotated[str | None, typer.Option("--quasi", metavar="A,B", help="Which columns (default: all).")] = None,
-    out: Annotated[Path | None, typer.Option("-o", "--out", metavar="FILE", help="Write it there.")] = None,
+    out: Annotated[Path | None, typer.Option("-o", "--out", metavar="FILE", help="Where to write.")] = None,
 ) -> None:
     from sfumato.cli.hierarchy import draft
 

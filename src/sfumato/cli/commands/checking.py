@@ -17,9 +17,9 @@ commands = group()
     "verify",
     help=help_of(
         "Prove or refute the privacy claim of a program.\n\n"
-        "PROGRAM is a .sfp file, or FILE.py:FUNCTION with a function that sfumato.verify.program decorates. Exit code "
-        "0 proved, 1 refuted, 6 undecided. --check FILE checks a certificate instead. With --release the owner runs a "
-        "proved program exactly on a private column, charged by its claim.",
+        "PROGRAM is a .sfp file, or FILE.py:FUNCTION, a function decorated with sfumato.verify.program. Exit code "
+        "0: proved, 1: refuted, 6: undecided. --check FILE checks a certificate instead. With --release the owner "
+        "runs a proved program exactly on a private column, charged by its claim.",
         "sfumato verify sfumato-demo/noisy_count.sfp --explain",
     ),
 )
@@ -27,7 +27,7 @@ def _verify(
     program: Annotated[str | None, typer.Argument(metavar="PROGRAM", help="What to verify.")] = None,
     *,
     explain: Annotated[bool, typer.Option("--explain", help="Show the proof as a table.")] = False,
-    tight: Annotated[bool, typer.Option("--tight", help="Look for the least multiple that holds.")] = False,
+    tight: Annotated[bool, typer.Option("--tight", help="Look for the smallest epsilon that holds.")] = False,
     certificate: Annotated[
         Path | None, typer.Option("--certificate", metavar="FILE", help="Write the proof or counterexample to a file.")
     ] = None,
@@ -35,7 +35,7 @@ def _verify(
     release: Annotated[
         str | None, typer.Option("--release", metavar="TABLE.COLUMN", help="If proved, run it on this column; charged.")
     ] = None,
-    epsilon: Annotated[str | None, typer.Option("--epsilon", metavar="E", help="eps of the release.")] = None,
+    epsilon: Annotated[str | None, typer.Option("--epsilon", metavar="E", help="Epsilon of the release.")] = None,
     given: Annotated[
         list[str] | None, typer.Option("--set", metavar="NAME=VALUE", help="A public parameter of the release.")
     ] = None,
@@ -69,14 +69,15 @@ def _verify(
 def _audit(
     what: Annotated[str | None, typer.Argument(metavar="WHAT", help="MODULE:FUNCTION or mechanism:NAME.")] = None,
     *,
-    claim: Annotated[str, typer.Option("--claim", metavar="E[,D]", help="The epsilon, and delta, that is claimed.")],
+    claim: Annotated[str, typer.Option("--claim", metavar="E[,D]", help="The claimed epsilon and, optionally, delta.")],
     target: Annotated[Path | None, typer.Option("--target", metavar="POLICY", help="Audit this gateway.")] = None,
     adjacent: Annotated[
         str | None,
-        typer.Option("--adjacent", metavar="WORD", help="number, one, all, inc, dec, addremove or any."),
+        typer.Option("--adjacent", metavar="WORD", help="Adjacency: number, one, all, inc, dec, addremove or any."),
     ] = None,
     samples: Annotated[
-        int, typer.Option("--samples", metavar="N", help="Runs of each side that certify; more where they look odd.")
+        int,
+        typer.Option("--samples", metavar="N", help="Runs on each of two neighbours; more if they look suspicious."),
     ] = 100_000,
     json: Json = False,
 ) -> None:
@@ -92,7 +93,7 @@ def _audit(
         "NAME is differencing, averaging, reconstruction, linking, homogeneity, intersection, membership, timing, "
         "oracles, versions, likelihood, auxiliary, one-bit, query-search, singling-out, or all. --csv is attacked "
         "behind each --defence: raw, suppress, overlap, round, constant, bounded, sticky, kanon, laplace, onebit, dp "
-        "(the gateway, total epsilon 1). Each is called broken, allowed (the promise permits it) or held. A --target "
+        "(the gateway, total epsilon 1). Each result is broken, allowed (the guarantee permits it) or held. A --target "
         "is a policy, attacked on copies of its ledger, or the address of a server. With --release, NAME is linking, "
         "homogeneity, skewness, intersection (of two releases) or minimality, against a published table. Exit code 1 "
         "if an attack broke the target, dp, a release, or the only defence named.",
@@ -107,23 +108,27 @@ def _attack(
         typer.Option("--target", metavar="POLICY", help="Attack this gateway; or http://…, or postgresql://…."),
     ] = None,
     csv: Annotated[Path | None, typer.Option("--csv", metavar="FILE", help="Attack this table.")] = None,
-    defence: Annotated[str, typer.Option("--defence", metavar="LIST", help="Behind these.")] = "raw,suppress,dp",
-    secret: Annotated[str | None, typer.Option("--secret", metavar="COLUMN[=VALUE]", help="Default: the last.")] = None,
+    defence: Annotated[
+        str, typer.Option("--defence", metavar="LIST", help="The defences to attack.")
+    ] = "raw,suppress,dp",
+    secret: Annotated[
+        str | None, typer.Option("--secret", metavar="COLUMN[=VALUE]", help="The secret (default: last column).")
+    ] = None,
     known: Annotated[str | None, typer.Option("--known", metavar="A,B", help="What the attacker knows.")] = None,
-    given: Annotated[Path | None, typer.Option("--with", metavar="FILE", help="The attacker's own list.")] = None,
-    spend: Annotated[bool, typer.Option("--spend", help="Write to the target's own ledger.")] = False,
+    given: Annotated[Path | None, typer.Option("--with", metavar="FILE", help="Records that the attacker has.")] = None,
+    spend: Annotated[bool, typer.Option("--spend", help="Charge the target's own ledger.")] = False,
     report: Annotated[Path | None, typer.Option("--report", metavar="FILE", help="Write an HTML page.")] = None,
-    sparse: Annotated[bool, typer.Option("--sparse", help="Linking: a few items name a record.")] = False,
+    sparse: Annotated[bool, typer.Option("--sparse", help="Linking: identify a record by a few items.")] = False,
     tables: Annotated[
-        Path | None, typer.Option("--tables", metavar="FILE", help="Reconstruction: people from published tables.")
+        Path | None, typer.Option("--tables", metavar="FILE", help="Reconstruction: from published tables.")
     ] = None,
     release: Annotated[
-        list[str] | None, typer.Option("--release", metavar="OUT", help="Attack this published table of --csv.")
+        list[str] | None, typer.Option("--release", metavar="OUT", help="Attack this release of --csv.")
     ] = None,
     hierarchies: Annotated[
-        Path | None, typer.Option("--hierarchies", metavar="DIR", help="What the labels of a release stand for.")
+        Path | None, typer.Option("--hierarchies", metavar="DIR", help="Hierarchies of the release.")
     ] = None,
-    graph: Annotated[bool, typer.Option("--graph", help="Linking: a network without names, by its shape.")] = False,
+    graph: Annotated[bool, typer.Option("--graph", help="Linking: identify people in an unlabelled network.")] = False,
     json: Json = False,
 ) -> None:
     from sfumato.cli.attack import AttackCommand, run

@@ -11,7 +11,7 @@ import typer
 
 HELP = {"help_option_names": ["-h", "--help"]}
 HERE = Path("sfumato.toml")
-Json = Annotated[bool, typer.Option("--json", help="One document on stdout, for programs.")]
+Json = Annotated[bool, typer.Option("--json", help="Print one JSON document.")]
 PolicyFile = Annotated[Path, typer.Option("-p", "--policy", metavar="POLICY", help="The policy file.")]
 
 

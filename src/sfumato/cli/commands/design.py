@@ -12,38 +12,38 @@ from sfumato.cli.commands.common import Json, group, help_of, takes
 design = group(
     "design",
     "Design mechanisms with exact numbers.\n\n"
-    "Sensitivities, channels, posteriors, utilities and the optimal mechanism. 1/3 and 0.1 are exactly that. Options "
-    "may stand in a TOML file instead.",
+    "Sensitivities, channels, posteriors, utilities and the optimal mechanism. Numbers such as 1/3 and 0.1 are exact. "
+    "Options can also be given in a TOML file.",
 )
 
 _WORDS = {
-    "low": ("N", "The least value of a record."),
-    "high": ("N", "The largest value of a record."),
+    "low": ("N", "Smallest value of a record."),
+    "high": ("N", "Largest value of a record."),
     "min_size": ("N", "There are at least N records."),
     "size": ("N", "There are exactly N records."),
-    "max_size": ("N", "Look at databases of up to N records."),
+    "max_size": ("N", "Try databases of up to N records."),
     "adjacency": ("WORD", "add-remove, replace, or both (the default)."),
-    "metrics": ("DX,DY", "Of databases and of answers, instead of adjacency."),
+    "metrics": ("DX,DY", "Metrics on databases and answers, not adjacency."),
     "values": ("LIST", "All values that a record can have."),
-    "step": ("N", "How far values, or outputs, are apart."),
+    "step": ("N", "Distance between adjacent values or outputs."),
     "percentile": ("P", "The value of rank P n/100."),
-    "where": ("COND", "The property of a count: >10, <=3, =1."),
-    "inputs": ("LIST", "0..10, or a list, or grid 3x3."),
-    "outputs": ("LIST", "Where answers are brought into."),
+    "where": ("COND", "Condition of a count: >10, <=3, =1."),
+    "inputs": ("LIST", "Inputs: 0..10, a list, or grid 3x3."),
+    "outputs": ("LIST", "Outputs are clamped to this range."),
     "epsilon": ("E", '0.5, or "ln 2".'),
-    "sensitivity": ("N", "Of the query (default 1)."),
-    "metric": ("WORD", "A word, or rows 0,1;1,0 of distances."),
-    "table": ("ROWS", "Probabilities, 3/4,1/4;1/4,3/4."),
+    "sensitivity": ("N", "Sensitivity of the query (default 1)."),
+    "metric": ("WORD", "manhattan, …, or a matrix: 0,1;1,0."),
+    "table": ("ROWS", "Channel matrix: 3/4,1/4;1/4,3/4."),
     "prior": ("P", 'uniform, "binomial 1/2", or a list.'),
     "gain": ("G", "identity, distance, loss, or rows of numbers."),
-    "query": ("QUERY", "Inputs are databases; noise its answer."),
+    "query": ("QUERY", "Add noise to this query of databases."),
     "beside": ("OTHER", "Another mechanism on the same input."),
-    "then": ("ROWS", "What is done to the output: probabilities."),
-    "at": ("LIST", "Where densities are wanted."),
-    "row": ("INPUT", "One row only."),
+    "then": ("ROWS", "Post-processing, as a channel matrix."),
+    "at": ("LIST", "Points at which to show densities."),
+    "row": ("INPUT", "Show the row of this input only."),
     "refines": ("OTHER", "Is this other mechanism a post-processing of it?"),
-    "seen": ("LIST", "What came out, once or more."),
-    "compare": ("LIST", "Other mechanisms."),
+    "seen": ("LIST", "The outputs that were observed."),
+    "compare": ("LIST", "Mechanisms to compare with."),
 }
 """What may be told, with the words of its help: texts, but for sizes."""
 _SIZES = ("min_size", "size", "max_size")
@@ -74,9 +74,9 @@ Mechanism = Annotated[
 @design.command(
     "sensitivity",
     help=help_of(
-        "Sensitivity: how far one person moves a query.\n\n"
+        "Sensitivity: how much one person changes a query.\n\n"
         "QUERY is count, sum, average, percentage, percentile, median, max or min, in closed form; or a Python "
-        "function of a tuple of records, tried on every database of the sizes and values that are named.",
+        "function of a tuple of records, evaluated on every database of the given sizes and values.",
         "sfumato design sensitivity average --low 0 --high 120 --min-size 100",
     ),
 )
@@ -116,7 +116,7 @@ def _channel(
     "posterior",
     help=help_of(
         "Beliefs after answers, and what epsilon allows.\n\n"
-        "A problem file may describe people and the answers about them: then it says who has the secret.",
+        "A problem file can describe people and the answers about them; the result is who has the secret.",
         "sfumato design posterior randomized-response --inputs ill,well --epsilon 1 --prior 1/10,9/10 --seen ill,ill",
     ),
 )
@@ -134,7 +134,7 @@ def _posterior(
     "utility",
     help=help_of(
         "Utility of an answer with the best remapping.\n\n"
-        "--compare sets other mechanisms beside it, at the same epsilon; --plot draws the curve over epsilon.",
+        "--compare adds other mechanisms at the same epsilon; --plot draws the curve over epsilon.",
         "sfumato design utility truncated-geometric --inputs 0..10 --epsilon 1 --gain distance",
     ),
 )
@@ -152,14 +152,14 @@ def _utility(
     "distance",
     help=help_of(
         "Distance of two distributions or databases.\n\n"
-        "Laws are written a=1/2,b=1/2: statistical, skewed and pure distance. Databases are lists of records: L1 of "
-        "histograms, Hamming, Manhattan, and normalised Manhattan where --low and --high say the range of a value.",
+        "For distributions (a=1/2,b=1/2): statistical, skewed and pure distance. For databases (lists of records): L1 "
+        "of histograms, Hamming, Manhattan, and normalised Manhattan if --low and --high give the range of a value.",
         'sfumato design distance "no=3/4,yes=1/4" "no=1/4,yes=3/4" --epsilon "ln 2"',
     ),
 )
 @takes(_words("epsilon low high"))
 def _distance(
-    first: Annotated[str, typer.Argument(metavar="ONE", help="A law, a database, or a problem FILE.toml.")],
+    first: Annotated[str, typer.Argument(metavar="ONE", help="A distribution, a database, or a problem FILE.toml.")],
     second: Annotated[str | None, typer.Argument(metavar="TWO", help="The other one.")] = None,
     *,
     json: Json = False,
@@ -174,14 +174,14 @@ def _distance(
     "optimal",
     help=help_of(
         "Find the optimal mechanism for a prior and a gain.\n\n"
-        "A linear program finds it; then it is made private in whole numbers and checked, and what it is worth is "
-        "shown beside what nothing with this epsilon can exceed.",
+        "A linear program finds it. It is then rounded so that it is exactly private, and its utility is shown beside "
+        "an upper bound for any mechanism with this epsilon.",
         "sfumato design optimal --inputs 0..5 --epsilon 1 --metric manhattan --gain distance",
     ),
 )
 @takes(_words("inputs epsilon metric prior gain"))
 def _optimal(
-    problem: Annotated[str | None, typer.Argument(metavar="FILE", help="A problem FILE.toml, or none.")] = None,
+    problem: Annotated[str | None, typer.Argument(metavar="FILE", help="A problem FILE.toml.")] = None,
     *,
     plot: Plot = False,
     svg: Svg = None,
@@ -198,8 +198,8 @@ def _optimal(
     "universal",
     help=help_of(
         "Is geometric noise universally optimal here?\n\n"
-        "QUERY is one of sensitivity's, over a finite domain. Users are four pairs of prior and gain, unless --prior "
-        "or --gain names one.",
+        "QUERY is as for `design sensitivity`, over a finite domain. Tried for four pairs of prior and gain, unless "
+        "--prior or --gain names one.",
         "sfumato design universal count --size 4",
     ),
 )

@@ -21,7 +21,9 @@ Radius = Annotated[str, typer.Option("--radius", metavar="METRES", help="The rad
 Step = Annotated[str | None, typer.Option("--grid", metavar="METRES", help="Grid step; default: radius/200 or less.")]
 Centre = Annotated[
     str | None,
-    typer.Option("--around", metavar="LAT,LON", help="A public place near all points: less noise than worldwide."),
+    typer.Option(
+        "--around", metavar="LAT,LON", help="A public place near all points; needs less noise than a worldwide grid."
+    ),
 ]
 Reach = Annotated[str, typer.Option("--reach", metavar="METRES", help="With --around: how far points may be from it.")]
 GridCells = Annotated[str, typer.Option("--grid", metavar="COLSxROWS", help="The cells, for example 9x9.")]
@@ -39,8 +41,9 @@ Lon = Annotated[str | None, typer.Option("--lon", metavar="COLUMN", help="The co
         "Replace positions by noisy reports.\n\n"
         "IN is a .csv, .geojson, .gpx or .parquet file, or a position LAT,LON. Other columns are dropped unless they "
         "are named by --keep: times, altitudes and speeds also reveal where somebody was. Without --around the grid is "
-        "worldwide and reports are 18 % farther away. With --budget each person's positions are a trace: the last "
-        "report is repeated while a private test finds it near, and held once the budget is spent.",
+        "worldwide and reports are 18 % farther away. Columns whose names leave doubt (x, y, gps_lat) need --lat and "
+        "--lon, or a confirmation on the terminal or by --yes. With --budget each person's positions are a trace: the "
+        "last report is repeated while a private test finds it near, and held once the budget is spent.",
         'sfumato geo obfuscate 48.8584,2.2945 --level "ln 4" --radius 200',
     ),
 )
@@ -63,24 +66,37 @@ def _obfuscate(
         str | None, typer.Option("--keep", metavar="A,B", help="Other columns to keep; all keeps every one.")
     ] = None,
     others: Annotated[
-        str, typer.Option("--others", metavar="WORD", help="What happens to the rest: drop, or refuse.")
+        str, typer.Option("--others", metavar="WORD", help="What to do with other columns: drop or refuse.")
     ] = "drop",
     budget: Annotated[
         str | None, typer.Option("--budget", metavar="L", help="A level for all reports of one person together.")
     ] = None,
     person: Annotated[
-        str | None, typer.Option("--person", metavar="COLUMN", help="Whose position it is; default: one person.")
+        str | None,
+        typer.Option("--person", metavar="COLUMN", help="Column that identifies the person; default: one person."),
     ] = None,
     ledger: Annotated[
         Path | None, typer.Option("--ledger", metavar="FILE", help="A ledger that keeps budgets between runs.")
     ] = None,
+    test: Annotated[
+        str | None, typer.Option("--test", metavar="L", help="The level of one test; default: a quarter of --level.")
+    ] = None,
+    threshold: Annotated[
+        str | None,
+        typer.Option(
+            "--threshold",
+            metavar="METRES",
+            help="How far off the last report may be to be repeated; default: 95 % of reports are nearer, plus twice "
+            "the scale of the test's noise.",
+        ),
+    ] = None,
     yes: Annotated[bool, typer.Option("--yes", help="Do not ask whether guessed columns are right.")] = False,
     json: Json = False,
 ) -> None:
-    from sfumato.cli.geo_obfuscate import ObfuscateOptions, run
+    from sfumato.cli.geo_obfuscate import ObfuscateOptions, TraceOptions, run
 
     order = ObfuscateOptions(source, out, level, radius, lat, lon, grid, around, reach, tuple(zone or ()), keep, others)
-    run(order, budget=budget, person=person, ledger=ledger, yes=yes, as_json=json)
+    run(order, TraceOptions(budget, person, ledger, test, threshold), yes=yes, as_json=json)
 
 
 @geo.command(
@@ -103,8 +119,8 @@ def _budget(
     "place",
     help=help_of(
         "Save a place and print its report.\n\n"
-        "With --level and --radius noise is drawn once and kept, and the place itself is not stored: drawing it anew "
-        "each time would average out. Without NAME, list the saved places.",
+        "With --level and --radius noise is drawn once and kept, and the place itself is not stored: fresh noise each "
+        "time could be averaged away. Without NAME, list the saved places.",
         'sfumato geo place home 48.8584,2.2945 --level "ln 4" --radius 200 --file my-places.json',
     ),
 )
@@ -115,7 +131,7 @@ def _place(
     file: Annotated[Path, typer.Option("--file", metavar="FILE", help="Where places are kept.")] = Path("places.json"),
     level: Annotated[str | None, typer.Option("--level", metavar="L", help='The level, a number or "ln 4".')] = None,
     radius: Annotated[str | None, typer.Option("--radius", metavar="METRES", help="The radius in metres.")] = None,
-    remove: Annotated[bool, typer.Option("--remove", help="Forget the place.")] = False,
+    remove: Annotated[bool, typer.Option("--remove", help="Delete the place.")] = False,
     json: Json = False,
 ) -> None:
     from sfumato.cli.geo_places import run_place
@@ -126,9 +142,9 @@ def _place(
 @geo.command(
     "retrieve",
     help=help_of(
-        "Radius to ask a service for around a report.\n\n"
-        "The radius depends on level and confidence alone, never on the report. With --places and --users it is tried "
-        "on files: recall and bandwidth.",
+        "Radius to request from a service around a report.\n\n"
+        "The radius depends on level and confidence alone, never on the report. With --places and --users, it "
+        "is evaluated on files: recall and bandwidth.",
         'sfumato geo retrieve --interest 300 --level "ln 4" --radius 200 --confidence 0.95',
     ),
 )
@@ -137,7 +153,9 @@ def _retrieve(
     interest: Annotated[str, typer.Option("--interest", metavar="METRES", help="The radius of interest.")],
     level: Level,
     radius: Radius,
-    confidence: Annotated[str, typer.Option("--confidence", metavar="P", help="With this probability.")] = "0.95",
+    confidence: Annotated[
+        str, typer.Option("--confidence", metavar="P", help="Probability that all are retrieved.")
+    ] = "0.95",
     grid: Step = None,
     around: Centre = None,
     reach: Reach = "500000",
@@ -145,12 +163,14 @@ def _retrieve(
         Path | None, typer.Option("--places", metavar="FILE", help="A file of places that a service knows.")
     ] = None,
     users: Annotated[Path | None, typer.Option("--users", metavar="FILE", help="A file of true positions.")] = None,
+    lat: Lat = None,
+    lon: Lon = None,
     most: Annotated[int, typer.Option("--most", metavar="N", help="Use at most N users.")] = 1000,
     json: Json = False,
 ) -> None:
     from sfumato.cli.geo_study import Service, run_retrieve
 
-    service = Service(interest, level, radius, confidence, grid, around, reach, places, users, most)
+    service = Service(interest, level, radius, confidence, grid, around, reach, places, users, most, lat, lon)
     run_retrieve(service, as_json=json)
 
 
@@ -158,8 +178,8 @@ def _retrieve(
     "attack",
     help=help_of(
         "Attack the digits of noisy reports.\n\n"
-        "Without files, this mechanism is attacked, and beside it noise whose radius is rounded to six decimals. "
-        "--reports and --users attack the output of any tool: two files whose rows belong together. Exit code 1 if "
+        "Without files, attacks this mechanism, and for comparison noise whose radius is rounded to six decimals. "
+        "--reports and --users attack the output of any tool: two files with matching rows. Exit code 1 if "
         "positions were identified.",
         'sfumato geo attack --level "ln 4" --radius 200 --trials 100',
     ),
@@ -171,11 +191,13 @@ def _attack(
     trials: Annotated[int, typer.Option("--trials", metavar="N", help="Number of reports.")] = 200,
     reports: Annotated[Path | None, typer.Option("--reports", metavar="FILE", help="Reports of another tool.")] = None,
     users: Annotated[Path | None, typer.Option("--users", metavar="FILE", help="Their true positions.")] = None,
+    lat: Lat = None,
+    lon: Lon = None,
     json: Json = False,
 ) -> None:
     from sfumato.cli.geo_attack import run_attack
 
-    run_attack(level, radius, trials, reports, users, as_json=json)
+    run_attack(level, radius, trials, reports, users, names=(lat, lon), as_json=json)
 
 
 @geo.command(

@@ -15,9 +15,9 @@ commands = group()
 @commands.command(
     "learn",
     help=help_of(
-        "Exercises, with answers that are computed and checked.\n\n"
-        "Without NAME all are listed. --answer takes 0.25, 1/4, 25 % or ln 3; exit code 1 if it is not right. The name "
-        "holdout runs a demonstration: the same analysis over-fits a hold-out, and not through the gateway.",
+        "Exercises with computed and checked answers.\n\n"
+        "Without NAME all are listed. --answer takes 0.25, 1/4, 25 % or ln 3; exit code 1 if it is wrong. The name "
+        "holdout runs a demonstration: an analysis over-fits a hold-out set, but not through the gateway.",
         "sfumato learn coins --answer 'ln 3'",
     ),
 )

@@ -67,16 +67,17 @@ def _ledger_export(file: Target, policy: PolicyFile = HERE) -> None:
 @ledger.command(
     "report",
     help=help_of(
-        "Draft what the data protection law asks for.\n\n"
-        "--article is 15 (access), 17 (erasure), 20 (portability), 30 (records of processing) or 33 (breach). What is "
-        "recorded is filled in, the rest is left open; a draft, and no legal advice.",
+        "Draft a document that data protection law (GDPR) requires.\n\n"
+        "--article is 15 (access), 17 (erasure), 20 (portability), 30 (records of processing), 33 (breach) or 35 "
+        "(impact assessment). What the policy and the ledger record is filled in; the rest is marked as open. A draft, "
+        "not legal advice.",
         "sfumato ledger report --article 33 -p sfumato-demo/sfumato.toml",
     ),
 )
 def _ledger_report(
     policy: PolicyFile = HERE,
     *,
-    article: Annotated[str, typer.Option("--article", metavar="N", help="15, 17, 20, 30 or 33.")],
+    article: Annotated[str, typer.Option("--article", metavar="N", help="15, 17, 20, 30, 33 or 35.")],
     json: Json = False,
 ) -> None:
     from sfumato.cli.ledger_report import report
@@ -129,8 +130,8 @@ def _ledger_move(
 
 
 _CHANGES = {
-    "freeze": "Stop all answers, in every process.",
-    "thaw": "Answer again after a freeze.",
+    "freeze": "Stop answering queries in every process.",
+    "unfreeze": "Answer queries again after a freeze.",
     "reopen": "Open data versions that failures closed.",
 }
 
@@ -149,3 +150,6 @@ def _changing(word: str) -> Callable[..., None]:
 for _word, _about in _CHANGES.items():
     _example = f"sfumato ledger {_word} -p sfumato-demo/sfumato.toml"
     ledger.command(_word, help=help_of(_about, _example))(_changing(_word))
+ledger.command("thaw", help=help_of("The same as unfreeze.", "sfumato ledger thaw -p sfumato-demo/sfumato.toml"))(
+    _changing("unfreeze")
+)

@@ -18,7 +18,7 @@ local = group(
 )
 TaskFile = Annotated[Path, typer.Option("--task", metavar="TASK", help="The task file.")]
 Candidates = Annotated[
-    Path | None, typer.Option("--candidates", metavar="FILE", help="Texts to look for, one on each line.")
+    Path | None, typer.Option("--candidates", metavar="FILE", help="Texts to look for, one per line.")
 ]
 
 
@@ -56,34 +56,78 @@ class Correction(StrEnum):
 def _plan(
     *,
     users: Annotated[str, typer.Option("--users", metavar="N", help="How many people report.")] = "1e6",
-    epsilon: Annotated[str, typer.Option("--epsilon", metavar="E", help='Of one report: 1, or "ln 3".')] = "1",
-    domain: Annotated[str | None, typer.Option("--domain", metavar="D", help="There are D values.")] = None,
-    values: Annotated[str | None, typer.Option("--values", metavar="LIST", help="The values, a,b,c.")] = None,
+    epsilon: Annotated[str, typer.Option("--epsilon", metavar="E", help='Epsilon of one report: 1, or "ln 3".')] = "1",
+    domain: Annotated[str | None, typer.Option("--domain", metavar="D", help="Number of possible values.")] = None,
+    values: Annotated[str | None, typer.Option("--values", metavar="LIST", help="The possible values: a,b,c.")] = None,
     range_: Annotated[str | None, typer.Option("--range", metavar="LOW,HIGH", help="Numbers in this range.")] = None,
     strings: Annotated[bool, typer.Option("--strings", help="Any text.")] = False,
-    mechanism: Annotated[str | None, typer.Option("--mechanism", metavar="NAME", help="This one.")] = None,
+    mechanism: Annotated[str | None, typer.Option("--mechanism", metavar="NAME", help="Use this mechanism.")] = None,
     lifetime: Annotated[
         str | None,
-        typer.Option("--lifetime", metavar="E", help="What a device may ever spend; for RAPPOR, on all reports."),
+        typer.Option("--lifetime", metavar="E", help="Lifetime budget of a device; for RAPPOR, for all reports."),
     ] = None,
     task: Annotated[Path | None, typer.Option("--task", metavar="FILE", help="Write the task file.")] = None,
     name: Annotated[str, typer.Option("--name", metavar="NAME", help="The task's name.")] = "survey",
-    question: Annotated[str | None, typer.Option("--question", metavar="TEXT", help="What people are asked.")] = None,
+    question: Annotated[
+        str | None, typer.Option("--question", metavar="TEXT", help="The question to ask people.")
+    ] = None,
     expires: Annotated[str | None, typer.Option("--expires", metavar="DAY", help="The last day, in UTC.")] = None,
-    sign: Annotated[Path | None, typer.Option("--sign", metavar="KEY", help="Sign it: a private key, in PEM.")] = None,
+    sign: Annotated[
+        Path | None, typer.Option("--sign", metavar="KEY", help="Sign it: a private P-256 key (ECDSA), in PEM.")
+    ] = None,
     prove: Annotated[bool, typer.Option("--prove", help="Prove its epsilon with the verifier.")] = False,
     program: Annotated[Path | None, typer.Option("--program", metavar="FILE", help="Write the program.")] = None,
     delta: Annotated[str, typer.Option("--delta", metavar="D", help="Delta of the epsilon after shuffling.")] = "1e-6",
+    batch: Annotated[
+        str, typer.Option("--batch", metavar="N", help="How many reports the collector shuffles together, at least.")
+    ] = "100",
+    candidates: Annotated[
+        str | None,
+        typer.Option("--candidates", metavar="N", help="How many texts you will look for (default: 1000)."),
+    ] = None,
+    filter_: Annotated[
+        int | None, typer.Option("--filter", metavar="BITS", help="RAPPOR: bits of the Bloom filter (default: 64).")
+    ] = None,
+    hashes: Annotated[
+        int | None, typer.Option("--hashes", metavar="N", help="RAPPOR: hash functions of the filter (default: 2).")
+    ] = None,
+    cohorts: Annotated[
+        int | None, typer.Option("--cohorts", metavar="N", help="RAPPOR: number of cohorts (default: 16).")
+    ] = None,
     plot: Annotated[bool, typer.Option("--plot", help="Draw the errors in the terminal.")] = False,
     svg: Annotated[Path | None, typer.Option("--svg", metavar="FILE", help="Draw the errors over epsilon.")] = None,
     json: Json = False,
 ) -> None:
     from sfumato.cli.local_plan import PlanAsked, run_plan
 
-    asked = PlanAsked(
-        users, epsilon, domain, values, range_, strings, mechanism, lifetime, name, question, expires, delta
-    )
+    given = {"filter": filter_, "hashes": hashes, "cohorts": cohorts}
+    bloom = {key: value for key, value in given.items() if value is not None}
+    words = (domain, values, range_, strings, mechanism, lifetime, name, question, expires, delta)
+    asked = PlanAsked(users, epsilon, *words, batch, candidates, bloom)
     run_plan(asked, task=task, sign=sign, prove=prove, program=program, plot=plot, svg=svg, as_json=json)
+
+
+@local.command(
+    "check",
+    help=help_of(
+        "Check a task file before you take part in it.\n\n"
+        "The epsilon is recomputed from the thresholds that devices use. --prove lets the verifier prove it, and for "
+        "RAPPOR also the epsilon of all reports of a device.",
+        "sfumato local check area.toml --prove",
+    ),
+)
+def _check(
+    task: Annotated[Path, typer.Argument(metavar="TASK", help="The task file.")],
+    *,
+    key: Annotated[
+        Path | None, typer.Option("--key", metavar="KEY", help="Accept only a task signed with this key.")
+    ] = None,
+    prove: Annotated[bool, typer.Option("--prove", help="Prove the epsilon with the verifier.")] = False,
+    as_json: Json = False,
+) -> None:
+    from sfumato.cli.local_check import run_check
+
+    run_check(task, key, prove=prove, as_json=as_json)
 
 
 @local.command(
@@ -99,8 +143,12 @@ def _encode(
     *,
     task: TaskFile,
     out: Annotated[Path, typer.Option("-o", "--out", metavar="OUT", help="The reports, as Parquet.")],
-    column: Annotated[str | None, typer.Option("--column", metavar="NAME", help="The column; else the first.")] = None,
-    key: Annotated[Path | None, typer.Option("--key", metavar="KEY", help="Signed by this public key only.")] = None,
+    column: Annotated[
+        str | None, typer.Option("--column", metavar="NAME", help="The column (default: the first).")
+    ] = None,
+    key: Annotated[
+        Path | None, typer.Option("--key", metavar="KEY", help="Accept only tasks signed with this key.")
+    ] = None,
 ) -> None:
     from sfumato.cli.local_files import run_encode
 
@@ -120,14 +168,19 @@ def _decode(
     reports: Annotated[Path, typer.Argument(metavar="REPORTS", help="Parquet, or a collector's directory.")],
     *,
     task: TaskFile,
-    population: Annotated[Population, typer.Option("--population", help="Of whom.")] = Population.FIXED,
-    confidence: Annotated[str, typer.Option("--confidence", metavar="C", help="Of the intervals.")] = "0.95",
+    population: Annotated[
+        Population, typer.Option("--population", help="The population that the interval is about.")
+    ] = Population.FIXED,
+    confidence: Annotated[str, typer.Option("--confidence", metavar="C", help="Confidence of the intervals.")] = "0.95",
     post: Annotated[Post, typer.Option("--post", help="Make shares consistent.")] = Post.NONE,
     candidates: Candidates = None,
-    correction: Annotated[Correction, typer.Option("--correction", help="For many candidates.")] = Correction.HOLM,
+    correction: Annotated[
+        Correction | None,
+        typer.Option("--correction", help="RAPPOR: correction of p-values for many candidates (default: holm)."),
+    ] = None,
     fake: Annotated[int, typer.Option("--fake", metavar="M", help="How far M fake reports could move estimates.")] = 0,
     delta: Annotated[
-        str | None, typer.Option("--delta", metavar="D", help="Also the epsilon after shuffling, at this delta.")
+        str | None, typer.Option("--delta", metavar="D", help="Also show epsilon after shuffling, at this delta.")
     ] = None,
     out: Annotated[
         Path | None, typer.Option("-o", "--out", metavar="OUT", help="A public table for a policy: CSV or Parquet.")
@@ -136,7 +189,8 @@ def _decode(
 ) -> None:
     from sfumato.cli.local_decode import DecodeAsked, run_decode
 
-    asked = DecodeAsked(population.value, confidence, post.value, candidates, correction.value, fake, delta)
+    method = None if correction is None else correction.value
+    asked = DecodeAsked(population.value, confidence, post.value, candidates, method, fake, delta)
     run_decode(reports, task, asked, out=out, as_json=json)
 
 
@@ -149,7 +203,9 @@ def _decode(
 )
 def _collect(
     *,
-    task: Annotated[Path | None, typer.Option("--task", metavar="TASK", help="The task file; none lists them.")] = None,
+    task: Annotated[
+        Path | None, typer.Option("--task", metavar="TASK", help="The task file; without it, list tasks.")
+    ] = None,
     policy: PolicyFile = HERE,
     json: Json = False,
 ) -> None:

@@ -15,11 +15,13 @@ commands = group()
 @commands.command(
     "demo",
     help=help_of(
-        "Query a made-up clinic, then serve it.\n\n"
+        "Query a synthetic clinic data set, then serve it.\n\n"
         "Runs until Ctrl-C. "
         "Shows noisy answers with confidence intervals, their cost and what is left of the budget; then a repeated "
         "query, which is free, and one that is refused. Then serves PostgreSQL, HTTP and the console on this machine "
-        "and prints commands to copy. DIR is kept between runs; passwords are new at each start.",
+        "and prints commands to copy. DIR is kept between runs; passwords are new at each start. With --students it "
+        "also prints one link for a class: each student who opens it gets an account and a budget. Add "
+        "--http 0.0.0.0:8439 so that other machines can connect (without TLS: nobody in the data is real).",
         "sfumato demo --fresh --check",
     ),
 )
@@ -34,15 +36,16 @@ def _demo(
         bool,
         typer.Option("--check", help="Query every interface once, then stop."),
     ] = False,
-    survey: Annotated[
-        bool, typer.Option("--survey", help="Also a survey page that adds noise in the browser.")
-    ] = False,
+    survey: Annotated[bool, typer.Option("--survey", help="Add a survey page that adds noise in the browser.")] = False,
+    students: Annotated[
+        int, typer.Option("--students", metavar="N", help="A class of N (DIR is then ./sfumato-class).")
+    ] = 0,
     pg: Annotated[str | None, typer.Option("--pg", metavar="HOST:PORT", help="For PostgreSQL clients.")] = None,
     http: Annotated[str | None, typer.Option("--http", metavar="HOST:PORT", help="For HTTP and the console.")] = None,
 ) -> None:
     from sfumato.cli.demo import DemoOptions, run
 
-    run(directory, DemoOptions(fresh, json, check, survey, pg, http))
+    run(directory, DemoOptions(fresh, json, check, survey, pg, http, students))
 
 
 @commands.command(
@@ -57,7 +60,7 @@ def _demo(
     ),
 )
 def _init(
-    data: Annotated[list[str], typer.Argument(metavar="DATA", help="Where the rows are.")],
+    data: Annotated[list[str], typer.Argument(metavar="DATA", help="Files or database with the rows.")],
     unit: Annotated[
         str | None,
         typer.Option(
@@ -70,7 +73,7 @@ def _init(
         typer.Option(
             "--master",
             metavar="MASTER",
-            help="Where Spark runs, if it reads the rows: local[2]. DATA may be table:NAME, table:SCHEMA.*",
+            help="Spark master, for example local[2]. DATA may be table:NAME or table:SCHEMA.*",
         ),
     ] = None,
 ) -> None:
@@ -84,7 +87,7 @@ def _init(
     help=help_of(
         "Check a policy against its data.\n\n"
         "Also records the data version. "
-        "Reports every mistake with its line, reads the rows once, and shows you alone where they do not match the "
+        "Reports every mistake with its line, reads the rows once, and shows only you where they do not match the "
         "policy. Exit code 2 if the policy cannot be served, 1 if a column is mostly outside its declared domain.",
         "sfumato check -p sfumato-demo/sfumato.toml",
     ),

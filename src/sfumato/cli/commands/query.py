@@ -18,7 +18,7 @@ commands = group()
 budget = group(
     "budget",
     help_of(
-        "Show the budget: total, spent and left.",
+        "Show the budget: total, spent and remaining.",
         "sfumato budget --analyst ana -p sfumato-demo/sfumato.toml",
     ),
     alone=True,
@@ -34,13 +34,20 @@ class NoiseOption(StrEnum):
 
 
 Sql = Annotated[str, typer.Argument(metavar="SQL", help="A query in PostgreSQL's SQL.")]
-Analyst = Annotated[str, typer.Option("--analyst", metavar="NAME", help="Who is charged.")]
-Whose = Annotated[str | None, typer.Option("--analyst", metavar="NAME", help="Whose budget (default: everybody's).")]
-Epsilon = Annotated[str | None, typer.Option("--epsilon", metavar="E", help="What to spend (default: query_epsilon).")]
-Within = Annotated[str | None, typer.Option("--within", metavar="W", help="Spend what gives ± W, instead of E.")]
+Analyst = Annotated[str, typer.Option("--analyst", metavar="NAME", help="The analyst to charge.")]
+Whose = Annotated[
+    str | None, typer.Option("--analyst", metavar="NAME", help="Whose budget (default: the total of all analysts).")
+]
+Epsilon = Annotated[
+    str | None, typer.Option("--epsilon", metavar="E", help="Epsilon to spend (default: query_epsilon).")
+]
+Within = Annotated[
+    str | None, typer.Option("--within", metavar="W", help="Spend the epsilon needed for ± W, instead of E.")
+]
 Confidence = Annotated[str, typer.Option("--confidence", metavar="C", help="Confidence of the intervals.")]
-Rows = Annotated[int | None, typer.Option("--rows-per-unit", metavar="C", help="A lower contribution bound.")]
-_NOISE = "Noise (default: geometric, or gaussian under zcdp); auto takes the better one for the same price."
+_ROWS = "A lower contribution bound; auto estimates one for a fifth of E."
+Rows = Annotated[str | None, typer.Option("--rows-per-unit", metavar="C", help=_ROWS)]
+_NOISE = "Noise (default: geometric, or gaussian under zcdp); auto chooses the more precise one at the same cost."
 Law = Annotated[NoiseOption | None, typer.Option("--noise", help=_NOISE)]
 QUESTION = {
     "policy": (PolicyFile, HERE),
@@ -56,10 +63,12 @@ QUESTION = {
 
 def _asked(sql: str, words: dict[str, Any]) -> tuple[Query, Path, str]:
     """The query, the policy file and the analyst's name."""
-    from sfumato.gateway import Query
+    from sfumato.gateway import AUTO, Query
+    from sfumato.types import whole
 
-    law, policy, analyst = (words.pop(name) for name in ("noise", "policy", "analyst"))
-    return Query(sql, **words, noise=law and law.value), policy, analyst
+    law, policy, analyst, rows = (words.pop(name) for name in ("noise", "policy", "analyst", "rows_per_unit"))
+    most = rows if rows in (None, AUTO) else whole(rows, "rows_per_unit", 1)
+    return Query(sql, **words, rows_per_unit=most, noise=law and law.value), policy, analyst
 
 
 @commands.command(
@@ -96,9 +105,9 @@ def _explain(
     sql: Sql,
     *,
     group: Annotated[
-        int | None, typer.Option("--group", metavar="K", help="Also the cost for K people together.")
+        int | None, typer.Option("--group", metavar="K", help="Also show the cost for K people together.")
     ] = None,
-    why: Annotated[bool, typer.Option("--why", help="Also derive the sensitivity of each number.")] = False,
+    why: Annotated[bool, typer.Option("--why", help="Also show how the sensitivity is derived.")] = False,
     json: Json = False,
     **words: Any,
 ) -> None:
@@ -119,7 +128,7 @@ def _budget(context: typer.Context, policy: PolicyFile = HERE, analyst: Whose = 
 @budget.command(
     "split",
     help=help_of(
-        "Divide what is left equally among N queries.",
+        "Split the remaining budget equally among N queries.",
         "sfumato budget split 40 -p sfumato-demo/sfumato.toml",
     ),
 )

@@ -41,7 +41,7 @@ def _serve(
     workers: Annotated[int, typer.Option("--workers", metavar="N", help="Number of worker processes.")] = 1,
     per_user: Annotated[
         int | None,
-        typer.Option("--per-user", metavar="N", help="Most PostgreSQL connections of one user, for each worker (100)."),
+        typer.Option("--per-user", metavar="N", help="Maximum PostgreSQL connections per user and worker (100)."),
     ] = None,
     cert: Annotated[Path | None, typer.Option("--cert", metavar="F", help="TLS certificate (PEM).")] = None,
     key: Annotated[Path | None, typer.Option("--key", metavar="F", help="TLS key (PEM).")] = None,
@@ -74,7 +74,8 @@ Name = Annotated[str, typer.Argument(metavar="NAME", help="User name.")]
 @user.command(
     "add",
     help=help_of(
-        "Add a user, or change role and password. Without a terminal a password is generated and shown once.",
+        "Add a user, or change role and password. Asks for a password; without a terminal it generates one and shows "
+        "it once.",
         "sfumato user add ana --role analyst -p sfumato-demo/sfumato.toml",
     ),
 )

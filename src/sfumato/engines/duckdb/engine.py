@@ -10,13 +10,23 @@ import secrets
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
-from fractions import Fraction
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 import duckdb
 
+from sfumato.algebra import group_keys as key_lists
+from sfumato.algebra.aggregates import AGGREGATES
+from sfumato.algebra.aggregates.base import CHOICE
+from sfumato.algebra.column_elements import Elements
+from sfumato.algebra.finished_tables import FinishedTable
+from sfumato.algebra.job import Job
+from sfumato.algebra.post_processing import PostProcessing
+from sfumato.algebra.public_rows import KeyList, TableValues
+from sfumato.algebra.relations import Fixed, Relation, fixed_name
+from sfumato.algebra.tree import INTEGER, Node
+from sfumato.algebra.unit_histogram import Histogram
 from sfumato.engines.base import OPERATOR, JobRows, Measured, Rows, Say, failure
 from sfumato.engines.duckdb import fast_plans, first_digest, fixed_rows
 from sfumato.engines.duckdb.fast_plans import Physical
@@ -28,26 +38,15 @@ from sfumato.engines.duckdb.loading import TWINS, Tables
 from sfumato.engines.duckdb.measuring import measure
 from sfumato.engines.duckdb.planning import PlanningRows, Run, most_alike
 from sfumato.engines.duckdb.prepared_file import PreparedFile
-from sfumato.engines.duckdb.relations import reading, select, stored_scans
+from sfumato.engines.duckdb.relations import ENDLESS, TOO_LONG, reading, select, stored_scans
 from sfumato.engines.duckdb.row_counts import TableKnowledge
 from sfumato.engines.duckdb.slices import fetch
 from sfumato.engines.duckdb.unit_reports import elements_sql, histogram_sql
 from sfumato.errors import EngineError, QueryError, SfumatoError
-from sfumato.interrupts import FREE_SECONDS, Leash, Slots, Stopped, current, stopped, watched
-from sfumato.policy import Policy, Table
+from sfumato.interrupts import FREE_SECONDS, CancelScope, Slots, Stopped, current, stopped, watched
+from sfumato.policy import Policy, PublicNumbers, Table
 from sfumato.recent import Recent
-from sfumato.sql import group_keys as key_lists
-from sfumato.sql.aggregates import AGGREGATES
-from sfumato.sql.aggregates.base import CHOICE
-from sfumato.sql.finished_tables import FinishedTable
-from sfumato.sql.job import Job
-from sfumato.sql.public_rows import KeyList, TableValues
-from sfumato.sql.query_binding import Question
-from sfumato.sql.relations import Fixed, Relation, fixed_name
-from sfumato.sql.release.column_elements import Elements
-from sfumato.sql.release.releases import Cut
-from sfumato.sql.release.unit_histogram import Histogram
-from sfumato.sql.tree import INTEGER, Node
+from sfumato.sql.release.release_plan import ReleasePlan
 from sfumato.types import Exact
 
 _FREE = max(2, os.cpu_count() or 1)
@@ -75,7 +74,7 @@ class DuckDB:
         self.tables = Tables(policy, frames or {}, threads, prepared=prepared, into=into, later=later)
         self._private, self._public = self.tables.private, self.tables.public
         self._fixed = FixedStore(self._private)
-        self._life, self._free = Leash(), Slots(_FREE, _FREE // 2)
+        self._life, self._free = CancelScope(), Slots(_FREE, _FREE // 2)
         self.known = TableKnowledge()
         self.forget()
 
@@ -90,8 +89,8 @@ class DuckDB:
         """The columns of a table with their types, in the policy's words, as its source declares them."""
         return self.tables.schema(table)
 
-    def public_numbers(self, table: Table) -> dict[str, tuple[Fraction, Fraction, Fraction]]:
-        """The exact numbers of a public table: the lowest and the highest value, and the grid of their type."""
+    def public_numbers(self, table: Table) -> dict[str, PublicNumbers]:
+        """The numbers of a public table: the lowest and the highest value, and the grid of an exact type."""
         return self.tables.public_numbers(table)
 
     def check_scan(self, policy: Policy, name: str) -> None:
@@ -212,7 +211,7 @@ class DuckDB:
         tables = [table for name, table in policy.tables.items() if name not in self.tables.views]
         return measure(policy, tables, self._private, say)
 
-    def first_digest(self, policy: Policy, noise: str, cuts: tuple[Cut, ...]) -> str | None:
+    def first_digest(self, policy: Policy, noise: str, cuts: tuple[ReleasePlan, ...]) -> str | None:
         """The key under which versions before the normal form stored an answer."""
         return first_digest.first_digest(policy, noise, cuts)
 
@@ -288,19 +287,20 @@ class DuckDB:
         columns = columns or {"_": (INTEGER, [1 for _ in rows])}
         return FinishedTable(fixed_name(fixed), {name: (kind, partial(list, v)) for name, (kind, v) in columns.items()})
 
-    def finish(self, question: Question, released: tuple[FinishedTable, ...]) -> list[tuple[Any, ...]]:
+    def finish(self, last: PostProcessing, released: tuple[FinishedTable, ...]) -> list[tuple[Any, ...]]:
         """The rows above the releases: this connection never held a private one."""
-        last = finish(question)
-        return self.run_public(last.text, temporaries(released, last.reads))
+        select = finish(last)
+        return self.run_public(select.text, temporaries(released, select.reads))
 
-    def rehearse(self, question: Question, released: tuple[FinishedTable, ...]) -> list[tuple[Any, ...]]:
+    def rehearse(self, last: PostProcessing, released: tuple[FinishedTable, ...]) -> list[tuple[Any, ...]]:
         """The same over stand-ins: the same statement over the same stand-ins is run once."""
-        last = finish(question)
-        tables = temporaries(released, last.reads)
-        key = (last.text, *((table.create, tuple(map(tuple, table.values))) for table in tables))
+        select = finish(last)
+        tables = temporaries(released, select.reads)
+        text = select.text.replace(TOO_LONG, "NULL")  # over stand-ins a recursion may not end, but over numbers it may
+        key = (text, *((table.create, tuple(map(tuple, table.values))) for table in tables))
         rows = self._rehearsed.get(key)
         if rows is None:
-            rows = self.run_public(last.text, tables)
+            rows = self.run_public(text, tables)
             self._rehearsed.put(key, rows)
         return rows
 
@@ -333,6 +333,12 @@ class DuckDB:
         except duckdb.OutOfMemoryException as error:
             raise no_memory(error) from None
         except (duckdb.Error, MemoryError, RuntimeError) as error:
+            if isinstance(error, duckdb.InvalidInputException) and ENDLESS in str(error):
+                raise QueryError(
+                    f"this recursion over released rows has {ENDLESS}",
+                    sqlstate="54000",
+                    hint="Let its condition end it sooner; asking again for the same releases is free.",
+                ) from None
             raise failure(error, paid=False) from None
 
     def stop(self) -> None:

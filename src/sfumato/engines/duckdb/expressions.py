@@ -9,19 +9,16 @@ from __future__ import annotations
 from collections.abc import Callable
 from datetime import date, datetime
 from fractions import Fraction
+from math import ceil
 
-from sfumato.engines.base import bounded_sql
-from sfumato.engines.duckdb.text_spelling import TEXT_SPELLINGS
-from sfumato.engines.duckdb.time_spelling import TIME_SPELLINGS, difference
-from sfumato.errors import QueryError
-from sfumato.interrupts import step
-from sfumato.sql import geo_cells
-from sfumato.sql.functions import FUNCTIONS, add_spellings, common_grid
-from sfumato.sql.functions.casts import WIDTHS, decimal_size, target, whole_range
-from sfumato.sql.functions.curves import away, written
-from sfumato.sql.functions.interval_ends import ENDS, misplaced
-from sfumato.sql.interval_values import Span, stored
-from sfumato.sql.tree import (
+from sfumato.algebra import geo_cells
+from sfumato.algebra.functions import FUNCTIONS, add_spellings, common_grid
+from sfumato.algebra.functions.casts import WIDTHS, decimal_size, target, whole_range
+from sfumato.algebra.functions.curves import away, written
+from sfumato.algebra.functions.interval_ends import ENDS, misplaced
+from sfumato.algebra.functions.times import MICRO
+from sfumato.algebra.interval_values import Span, stored
+from sfumato.algebra.tree import (
     BOOLEAN,
     DATE,
     DECIMAL,
@@ -39,6 +36,11 @@ from sfumato.sql.tree import (
     Node,
     Over,
 )
+from sfumato.engines.base import bounded_sql
+from sfumato.engines.duckdb.text_spelling import TEXT_SPELLINGS
+from sfumato.engines.duckdb.time_spelling import TIME_SPELLINGS, difference
+from sfumato.errors import QueryError
+from sfumato.interrupts import step
 from sfumato.types import identifier, string
 
 ENGINE = "duckdb"
@@ -198,8 +200,33 @@ def _comparison(node: Call) -> str:
 
 
 def _among(node: Call) -> str:
+    listed = _listed_steps(node)
+    if listed is not None:
+        return listed
     operand, *values = alike(node.args)
     return f"({operand} IN ({', '.join(_bare(value) for value in values)}))"
+
+
+def _listed_steps(node: Call) -> str | None:
+    """The same where exact numbers are listed that surely fit into 62 bits, each written in steps at once.
+
+    In long lists the engine would spend its time on multiplying what is known here.
+    """
+    operand, *values = node.args
+    listed: list[int | Fraction] = []
+    for value in values:
+        number = value.value if isinstance(value, Constant) and value.facts.exact else None
+        if isinstance(number, int | Fraction) and not isinstance(number, bool):
+            listed.append(number)
+    if not (operand.facts.exact and operand.facts.bounded) or len(listed) < len(values):
+        return None
+    grid = common_grid(*dict.fromkeys(arg.facts.grid for arg in node.args)) or Fraction(1)
+    per_unit = 1 / grid
+    largest = max(operand.facts.largest, -Fraction(min(listed)), Fraction(max(listed)))
+    if per_unit.denominator != 1 or largest >= grid * _SMALL:
+        return None
+    each = per_unit.numerator
+    return f"({steps(operand, grid)} IN ({', '.join(str(int(number * each)) for number in listed)}))"
 
 
 def _bare(value: str) -> str:
@@ -476,18 +503,30 @@ def _geo_cell(node: Call) -> str:
     column = _cell_place(lon, grid.west, grid.width * grid.unit, grid.columns)
     north = _degrees(_short(f"({row} * {grid.height} + {south})"), grid.digits)
     east = _degrees(_short(f"({column} * {grid.width} + {west})"), grid.digits)
-    unknown = " OR ".join(f"{expression(arg)} IS NULL" for arg in node.args)
+    axes = (lat, grid.south), (lon, grid.west)
+    unknown = " OR ".join(f"{steps(arg, _axis_grid(arg, low), True)} IS NULL" for arg, low in axes)
     return f"CASE WHEN {unknown} THEN NULL ELSE {north} || ',' || {east} END"
 
 
+def _axis_grid(arg: Node, low: Fraction) -> Fraction:
+    """The grid on which a coordinate and the end of its axis both lie."""
+    return common_grid(arg.facts.grid, abs(low)) or Fraction(1)
+
+
 def _cell_place(arg: Node, low: Fraction, size: Fraction, count: int) -> str:
-    """In which of `count` cells of one axis a coordinate lies, from 0; beyond the ends, in the first or the last."""
-    own = common_grid(arg.facts.grid, abs(low)) or Fraction(1)
+    """In which of `count` cells of one axis a coordinate lies, from 0; beyond the ends, in the first or the last.
+
+    It is held to the ends before anything is computed with it, so that no number is too large.
+    """
+    own = _axis_grid(arg, low)
     ratio, start = own / size, int(low / own)
-    most = (_size(arg.facts) / own + abs(start)) * ratio.numerator
+    end = start + ceil(count / ratio)
+    most = max(abs(start), abs(end), (end - start) * ratio.numerator)
     if most > 1 << 120:
         raise _too_many_digits(arg)
-    above = f"({steps(arg, own, most >= _SMALL)} - {literal(start, Facts(INTEGER))}) * {ratio.numerator}"
+    wide = most >= _SMALL or _size(arg.facts) / own >= _SMALL
+    inner, first = steps(arg, own, wide), literal(start, Facts(INTEGER))
+    above = f"(LEAST(GREATEST({inner}, {first}), {literal(end, Facts(INTEGER))}) - {first}) * {ratio.numerator}"
     return f"CAST(LEAST(GREATEST(({above}) // {ratio.denominator}, 0), {count - 1}) AS BIGINT)"
 
 
@@ -508,7 +547,8 @@ def over(node: Over) -> str:
     if node.name == "count" and not node.args:
         args = "*"
     if node.name == "avg" or (node.args and node.args[0].facts.kind == DOUBLE):
-        args = double(node.args[0])
+        value, *rest = node.args  # how many rows away, and what stands where there is none
+        args = ", ".join([double(value), *(expression(arg) for arg in rest[:1]), *(double(arg) for arg in rest[1:])])
     parts = []
     if node.partition:
         parts.append("PARTITION BY " + ", ".join(expression(p) for p in node.partition))
@@ -548,6 +588,7 @@ SPELLINGS: dict[str, _Spelling] = {
     "-": _arithmetic,
     "*": _arithmetic,
     "/": _divide,
+    "interval_of": lambda node: steps(node.args[0], MICRO, not is_small(node.facts)),
     "%": _remainder("%"),
     "div": _remainder("//"),
     "negate": lambda node: _guarded(f"(-{expression(node.args[0])})", node.facts.bounded),

@@ -11,6 +11,11 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from fractions import Fraction
 
+from sfumato.algebra.aggregates import AGGREGATES
+from sfumato.algebra.aggregates.base import CHOICE, ONE
+from sfumato.algebra.job import Job
+from sfumato.algebra.relations import Filter, Join, Projection, Relation, Scan
+from sfumato.algebra.tree import Aggregate, Node
 from sfumato.engines.duckdb.jobs import EngineStatement, JobWriter, place, spelled
 from sfumato.engines.duckdb.key_sampling import by_key
 from sfumato.engines.duckdb.row_counts import (
@@ -34,11 +39,6 @@ from sfumato.engines.duckdb.row_counts import (
     weighted,
 )
 from sfumato.errors import QueryError
-from sfumato.sql.aggregates import AGGREGATES
-from sfumato.sql.aggregates.base import CHOICE, ONE
-from sfumato.sql.job import Job
-from sfumato.sql.relations import Filter, Join, Named, Relation, Scan
-from sfumato.sql.tree import Aggregate, Node
 from sfumato.types import identifier
 
 _LONGEST = 2_000_000
@@ -199,7 +199,9 @@ def _stored(writer: JobWriter, known: TableKnowledge) -> str | None:
 def _persons(writer: JobWriter) -> str:
     """What is summed for each person, where there is one group."""
     sums = [
-        "COUNT(*)" if part == ONE and not bundle.person else f"{'MAX' if bundle.person else 'SUM'}({name})"
+        "COUNT(*)"
+        if part == ONE and not bundle.person and writer.together is None
+        else f"{'MAX' if bundle.person else 'SUM'}({name})"
         for name, part, bundle in writer.parts
     ]
     return f"{writer.rows()} {_ungrouped(writer, 'COUNT(*)', sums, 'kept GROUP BY _u', surely_short(writer))}"
@@ -249,7 +251,7 @@ def _is_made(relation: Relation) -> bool:
         sides = (relation.left, relation.right)
         return all(side.person_rows > 1 for side in sides) or any(map(_is_made, sides))
     return not isinstance(relation, Scan) and not (
-        isinstance(relation, Filter | Named) and not _is_made(relation.below)
+        isinstance(relation, Filter | Projection) and not _is_made(relation.below)
     )
 
 

@@ -1,28 +1,18 @@
 """Above the release: ordinary SQL over released tables and public ones.
 
-Comes in: a bound query. Goes out: the SELECT that gives its rows in the order asked for, and which finished tables it
-reads. Everything here is post-processing and free.
+Comes in: the post-processing of a query. Goes out: the SELECT that computes it, and the finished tables that it reads.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
+from sfumato.algebra.finished_tables import FinishedTable
+from sfumato.algebra.post_processing import PostProcessing
+from sfumato.algebra.tree import Column, columns_of
 from sfumato.engines.duckdb.expressions import expression, sort_key
-from sfumato.engines.duckdb.relations import Reads, ordering, reading, select
-from sfumato.sql.finished_tables import FinishedTable
-from sfumato.sql.query_binding import Question
-from sfumato.sql.tree import BOOLEAN, DATE, DECIMAL, DOUBLE, INTEGER, TIMESTAMP, Column, columns_of
+from sfumato.engines.duckdb.relations import Reads, engine_type, ordering, reading, select
 from sfumato.types import identifier
-
-_TYPES = {
-    INTEGER: "HUGEINT",
-    DECIMAL: "HUGEINT",
-    DOUBLE: "DOUBLE",
-    DATE: "DATE",
-    TIMESTAMP: "TIMESTAMP",
-    BOOLEAN: "BOOLEAN",
-}
 
 
 @dataclass(frozen=True)
@@ -33,19 +23,18 @@ class Finish:
     reads: Reads
 
 
-def finish(question: Question) -> Finish:
-    """The last SELECT: each item's value, then what its origins need of the row, for intervals."""
-    relation = question.traced
+def finish(last: PostProcessing) -> Finish:
+    """The SELECT that computes the values of each row."""
+    relation, nodes = last.relation, last.values
     places = [Column(name, relation.columns[name].facts) for name in relation.shape.places]
-    nodes = (*question.computed, *question.traces)
     read = {name for node in nodes for name in columns_of(node)}
-    read |= {name for s in question.order for name in columns_of(s.node)} | {place.name for place in places}
+    read |= {name for s in last.order for name in columns_of(s.node)} | {place.name for place in places}
     shown = [f"{expression(node)} AS i{n}" for n, node in enumerate(nodes)]
-    by = [sort_key(s.node, s.descending, s.nulls_first) for s in ordering(question.order)]
+    by = [sort_key(s.node, s.descending, s.nulls_first) for s in ordering(last.order)]
     by += [sort_key(place, False, False) for place in places]
     tail = f" ORDER BY {', '.join(by)}" if by else ""
-    tail += f" LIMIT {question.limit}" if question.limit is not None else ""
-    tail += f" OFFSET {question.offset}" if question.offset else ""
+    tail += f" LIMIT {last.limit}" if last.limit is not None else ""
+    tail += f" OFFSET {last.offset}" if last.offset else ""
     with reading() as reads:
         rows = select(relation, read)
     return Finish(f"SELECT {', '.join(shown)} FROM ({rows}) AS q{tail}", reads)
@@ -66,7 +55,7 @@ def temporary(table: FinishedTable, columns: set[str]) -> Temporary:
     """
     names = sorted(columns) or list(table.kinds)[:1]
     shown = ", ".join(
-        f"unnest(${i}::{_TYPES.get(table.kinds[name], 'VARCHAR')}[]) AS {identifier(name)}"
+        f"unnest(${i}::{engine_type(table.kinds[name])}[]) AS {identifier(name)}"
         for i, name in enumerate(names, start=1)
     )
     create = f"CREATE OR REPLACE TEMP TABLE {identifier(table.name)} AS SELECT {shown}"

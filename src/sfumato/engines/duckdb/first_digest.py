@@ -11,29 +11,29 @@ from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
-from sfumato.engines.duckdb.jobs import JobWriter
-from sfumato.mechanisms.order import OrderStatistic
-from sfumato.policy import Policy
-from sfumato.sql.relations import (
-    Combined,
+from sfumato.algebra.relations import (
     Distinct,
     Filter,
     Fixed,
     Grouped,
     Join,
     Limited,
-    Marked,
-    Named,
+    MarkJoin,
+    Projection,
     Relation,
-    Stacked,
+    SetOperation,
+    UnionAll,
     Windowed,
 )
+from sfumato.algebra.tree import Aggregate
+from sfumato.engines.duckdb.jobs import JobWriter
+from sfumato.mechanisms import OrderStatistic
+from sfumato.policy import Policy
 from sfumato.sql.release.bundles import BundleSource, as_json, bundles_of
-from sfumato.sql.release.releases import GAUSSIAN, Cut, Part, ReleasedBundle
-from sfumato.sql.tree import Aggregate
+from sfumato.sql.release.release_plan import GAUSSIAN, GroupingSetPlan, ReleasedBundle, ReleasePlan
 
 
-def first_digest(policy: Policy, noise: str, cuts: tuple[Cut, ...]) -> str:
+def first_digest(policy: Policy, noise: str, cuts: tuple[ReleasePlan, ...]) -> str:
     """What makes two questions the same one: the private part with its bounds, not the text (semantics 5.4).
 
     A later stage reads what an earlier one released under its name: the constants of a stage are in the answer itself.
@@ -55,7 +55,7 @@ def _list(*texts: str) -> str:
     return f"[{', '.join(texts)}]"
 
 
-def _part(cut: Cut, part: Part) -> str:
+def _part(cut: ReleasePlan, part: GroupingSetPlan) -> str:
     """One grouping set: its statements as they were written then, its groups, and what each number is."""
     made, job = bundles_of(cut.release), part.job
     release = replace(cut.release, below=_inlined(cut.release.below))
@@ -84,14 +84,14 @@ def _extra(released: ReleasedBundle, writer: JobWriter) -> list[str] | None:
     return [*found, "since intervals"] if isinstance(extra.law, OrderStatistic) else found
 
 
-def _running(part: Part, released: ReleasedBundle) -> list[list[str]]:
+def _running(part: GroupingSetPlan, released: ReleasedBundle) -> list[list[str]]:
     """That noise is on running totals, and on which sums of groups: another answer than noise on every group."""
     if released.running is None:
         return []
     return [released.running.text([len(track) for track in released.running.reading.tracks(part.groups)])]
 
 
-def _whole(cut: Cut) -> Fraction:
+def _whole(cut: ReleasePlan) -> Fraction:
     return cut.terms.rho if cut.terms.noise == GAUSSIAN else cut.terms.epsilon
 
 
@@ -101,10 +101,10 @@ def _inlined(relation: Relation) -> Relation:
         return _inlined(relation.below)
     if isinstance(relation, Join):
         return replace(relation, left=_inlined(relation.left), right=_inlined(relation.right))
-    if isinstance(relation, Marked):
+    if isinstance(relation, MarkJoin):
         return replace(relation, below=_inlined(relation.below), right=_inlined(relation.right))
-    if isinstance(relation, Stacked | Combined):
+    if isinstance(relation, UnionAll | SetOperation):
         return replace(relation, parts=tuple((_inlined(part), nodes) for part, nodes in relation.parts))
-    if isinstance(relation, Filter | Named | Grouped | Windowed | Distinct | Limited):
+    if isinstance(relation, Filter | Projection | Grouped | Windowed | Distinct | Limited):
         return replace(relation, below=_inlined(relation.below))
     return relation

@@ -9,12 +9,12 @@ from __future__ import annotations
 from dataclasses import dataclass, fields, replace
 from fractions import Fraction
 
+from sfumato.algebra.aggregates import AGGREGATES
+from sfumato.algebra.aggregates.base import CHOICE, Bundle, filtered_to_null
+from sfumato.algebra.job import FINE, Job, grid_of
+from sfumato.algebra.tree import BOOLEAN, DATE, TIMESTAMP, Aggregate, Node, columns_of
 from sfumato.engines.duckdb.expressions import expression, literal, steps
 from sfumato.engines.duckdb.relations import select
-from sfumato.sql.aggregates import AGGREGATES
-from sfumato.sql.aggregates.base import CHOICE, Bundle, filtered_to_null
-from sfumato.sql.job import FINE, Job, grid_of
-from sfumato.sql.tree import BOOLEAN, DATE, TIMESTAMP, Aggregate, Node, columns_of
 
 
 def spelled(bundle: Bundle) -> list[str]:

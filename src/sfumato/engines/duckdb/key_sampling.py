@@ -10,6 +10,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from sfumato.algebra.relations import Filter, Join, MarkJoin, Projection, Relation, Scan, Windowed
+from sfumato.algebra.tree import Column, Node
 from sfumato.engines.duckdb.jobs import EngineStatement, JobWriter, hashed
 from sfumato.engines.duckdb.relations import UNIT
 from sfumato.engines.duckdb.row_counts import (
@@ -26,8 +28,6 @@ from sfumato.engines.duckdb.row_counts import (
     weight_of,
     weighted,
 )
-from sfumato.sql.relations import Filter, Join, Marked, Named, Relation, Scan, Windowed
-from sfumato.sql.tree import Column, Node
 from sfumato.types import identifier, string
 
 LOT = "#lot {0}"
@@ -89,11 +89,11 @@ def _origin(relation: Relation, node: Node, scan: Scan) -> str | None:
         return None
     if relation is scan:
         return node.name.split(".", 1)[1]
-    if isinstance(relation, Named):
+    if isinstance(relation, Projection):
         return _origin(relation.below, dict(relation.items)[node.name], scan)
     if isinstance(relation, Join):
         return _origin(relation.left, node, scan) or _origin(relation.right, node, scan)
-    return _origin(relation.below, node, scan) if isinstance(relation, Filter | Windowed | Marked) else None
+    return _origin(relation.below, node, scan) if isinstance(relation, Filter | Windowed | MarkJoin) else None
 
 
 def _with_lots(writer: JobWriter, known: TableKnowledge, column: str) -> JobWriter:

@@ -10,18 +10,20 @@ import os
 from collections.abc import Iterable
 from fractions import Fraction
 from itertools import pairwise
+from math import isfinite
 from pathlib import Path
 from typing import Any
 
 import duckdb
 
 from sfumato.engines.duckdb.frame_rows import as_read, in_memory
+from sfumato.engines.duckdb.generated_columns import check_generated
 from sfumato.engines.duckdb.prepared_file import HOME, PreparedFile
 from sfumato.engines.duckdb.relations import everybody, stored_scans
-from sfumato.engines.duckdb.sources import columns_of, kind_of, read_of, reader, unreadable, view_of
+from sfumato.engines.duckdb.sources import FINER, columns_of, kind_of, read_of, reader, unreadable, view_of
 from sfumato.engines.duckdb.spill import take_spill
 from sfumato.errors import EngineError, PolicyError
-from sfumato.policy import ROW, Policy, Table, UnitJoin
+from sfumato.policy import ROW, Policy, PublicNumbers, Table, UnitJoin
 from sfumato.types import identifier, string
 
 TWINS = "#twins"
@@ -59,14 +61,16 @@ _SAME = (
 class Tables:
     """The tables of a policy, loaded.
 
-    Guarantee: what a row of a table holds follows from that row of the source and from the policy alone, and whether a
-        statement can run does not follow from the values of rows.
-    Proof: a source gives each row by itself (`sources`), scans are functions of one row, and while they are read no
-        optimizer sees what a file states about all of its rows. Afterwards none sees the least and the largest value
-        of a column, so a statement that was planned on empty tables is planned in the same way on these.
+    Guarantee: what a row of a table holds follows from that row of the source and from the policy alone, on every
+        machine and at every time, and whether a statement can run does not follow from the values of rows.
+    Proof: a source gives each row by itself (`sources`, `generated_columns`), scans are functions of one row, the time
+        zone is UTC, and while they are read no optimizer sees what a file states about all of its rows. Afterwards none
+        sees the least and the largest value of a column, so a statement that was planned on empty tables is planned in
+        the same way on these.
     Reference: semantics 1.3, 1.4, 2.5.
     Checked by: unit::nan_in_a_file_is_missing_whatever_others_hold,
-        unit::an_object_of_a_frame_does_not_change_what_others_hold, laws::no_outcome_depends_on_the_largest_value
+        unit::an_object_of_a_frame_does_not_change_what_others_hold, laws::no_outcome_depends_on_the_largest_value,
+        unit::rows_are_the_same_in_every_time_zone
     """
 
     def __init__(
@@ -90,15 +94,14 @@ class Tables:
         if threads:
             config["threads"] = threads
         self._spills = [take_spill(policy), take_spill(policy)]
-        self.private, self.public = (
-            duckdb.connect(":memory:", config=config | {"temp_directory": spill.folder}) for spill in self._spills
-        )
+        self.private, self.public = (_connected(config | {"temp_directory": spill.folder}) for spill in self._spills)
         self.views: dict[str, str] = {}
         self.kept: frozenset[str] = frozenset()
         self.unique: frozenset[str] = frozenset()
         self.prepared, self._later = prepared, later
         self._open = frozenset(table.name for table in policy.tables.values() if table.public)
         self._schemas: dict[str, dict[str, str]] = {}
+        self._finer: set[tuple[str, str]] = set()
         try:
             if prepared is not None:
                 self.private.execute(f"ATTACH {string(str(prepared.place))} AS {HOME} (READ_ONLY)")
@@ -147,12 +150,13 @@ class Tables:
                 connection.unregister(name)
         elif isinstance(files, str):
             connection.execute(f"ATTACH IF NOT EXISTS {string(files)} AS source (READ_ONLY)")
-            view, source = view_of(connection, table), f"source.{identifier(table.name)}"
+            view, source = view_of(connection, table, policy), f"source.{identifier(table.name)}"
             if view is not None:  # it is not loaded: questions about it are about its tables
                 self.views[table.name] = view
                 there = columns_of(connection, source)
                 self._schemas[table.name] = {name: kind_of(kind) for name, kind in there.items()}
                 return
+            check_generated(connection, table)
             self._create(connection, table, source)
         elif isinstance(files, dict) and table.name in files:
             self._create(connection, table, reader(connection, files[table.name], table))
@@ -160,6 +164,7 @@ class Tables:
             raise PolicyError(f'no file holds the table "{table.name}"', hint="Name it in [source] files.")
 
     def _create(self, connection: duckdb.DuckDBPyConnection, table: Table, source: str) -> None:
+        self._finer |= {(table.name, name) for name, kind in columns_of(connection, source).items() if kind == FINER}
         connection.execute(f"CREATE {self._kind} {identifier(table.name)} AS {read_of(connection, table, source)}")
 
     @property
@@ -173,11 +178,11 @@ class Tables:
         there = columns_of(self.public if table.public else self.private, identifier(table.name))
         return {name: kind_of(kind) for name, kind in there.items() if name != ROW}
 
-    def public_numbers(self, table: Table) -> dict[str, tuple[Fraction, Fraction, Fraction]]:
-        """The exact numbers of a public table: the lowest and the highest value, and the grid of their type."""
-        connection, source, found = self.public, identifier(table.name), {}
+    def public_numbers(self, table: Table) -> dict[str, PublicNumbers]:
+        """The numbers of a public table: the lowest and the highest value, and the grid of an exact type."""
+        connection, source, found = self.public, identifier(table.name), dict[str, PublicNumbers]()
         for name, kind in columns_of(connection, source).items():
-            if kind_of(kind) not in ("decimal", "integer"):
+            if kind_of(kind) not in ("decimal", "integer", "double"):
                 continue
             grid = (
                 Fraction(1, 10 ** int(kind.rstrip(")").split(",")[1])) if kind.startswith("DECIMAL(") else Fraction(1)
@@ -185,8 +190,10 @@ class Tables:
             ends = connection.execute(
                 f"SELECT MIN({identifier(name)}), MAX({identifier(name)}) FROM {source}"
             ).fetchone()
+            if any(isinstance(end, float) and not isfinite(end) for end in ends or ()):
+                continue
             low, high = (Fraction(end or 0) for end in ends or (0, 0))
-            found[name] = low, high, grid
+            found[name] = low, high, None if kind_of(kind) == "double" else grid
         return found
 
     def _holding(self, name: str) -> list[duckdb.DuckDBPyConnection]:
@@ -199,13 +206,14 @@ class Tables:
         private = [t for t in policy.tables.values() if not t.public and t.name not in self.views]
         units = [(table.name, table.unit) for table in private if isinstance(table.unit, str)]
         joins = [table.unit for table in private if isinstance(table.unit, UnitJoin)]
-        for name, column in (*units, *((unit.table, unit.key) for unit in joins)):
+        for name, column in (*units, *((unit.table, key) for unit in joins for key in unit.keys)):
             self._check_bytes(name, column)
         for (first, one), (other, two) in pairwise(units):
             self._check_alike((first, one), (other, two))
         for table in private:
             if isinstance(table.unit, UnitJoin):
-                self._check_alike((table.name, table.unit.column), (table.unit.table, table.unit.key))
+                for column, key in table.unit.pairs:
+                    self._check_alike((table.name, column), (table.unit.table, key))
                 self._check_unique(table.unit)
 
     def _check_bytes(self, table: str, column: str) -> None:
@@ -229,17 +237,21 @@ class Tables:
             )
 
     def _type(self, table: str, column: str) -> str:
+        """As the source declares it: people who differ there by less than is read must not become one."""
+        if (table, column) in self._finer:
+            return FINER
         rows = self.private.execute(f"DESCRIBE {identifier(table)}").fetchall()
         return next(str(row[1]) for row in rows if str(row[0]) == column)
 
     def _check_unique(self, unit: UnitJoin) -> None:
         """The key that leads to a person leads to one: checked when the data are admitted."""
-        key = identifier(unit.key)
-        sql = f"SELECT COUNT(*) - COUNT(DISTINCT {key}) FROM {identifier(unit.table)} WHERE {key} IS NOT NULL"
+        names = [identifier(key) for key in unit.keys]
+        key, known = ", ".join(names), " AND ".join(f"{name} IS NOT NULL" for name in names)
+        sql = f"SELECT COUNT(*) - COUNT(DISTINCT ({key})) FROM {identifier(unit.table)} WHERE {known}"
         found = self.private.execute(sql).fetchone()
         if found and found[0]:
             raise PolicyError(
-                f'"{unit.table}.{unit.key}" is a key to people, but is not unique',
+                f'"{unit.place}" is a key to people, but is not unique',
                 hint="A foreign key must refer to one row; this data version cannot be admitted.",
             )
 
@@ -341,6 +353,13 @@ class Tables:
         self.public.close()
         for spill in self._spills:
             spill.release()
+
+
+def _connected(config: dict[str, Any]) -> duckdb.DuckDBPyConnection:
+    """An empty database. Its time zone is not the machine's, which would decide on the day of a moment."""
+    connection = duckdb.connect(":memory:", config=config)
+    connection.execute("SET GLOBAL TimeZone = 'UTC'")
+    return connection
 
 
 def _memory() -> int:

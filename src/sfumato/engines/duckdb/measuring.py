@@ -80,7 +80,8 @@ def _unit(table: Table, policy: Policy) -> tuple[str, str]:
     while isinstance(step.unit, UnitJoin):
         far = f"{near}k"
         source += f" LEFT JOIN {identifier(step.unit.table)} AS {far}"
-        source += f" ON {near}.{identifier(step.unit.column)} = {far}.{identifier(step.unit.key)}"
+        on = [f"{near}.{identifier(column)} = {far}.{identifier(key)}" for column, key in step.unit.pairs]
+        source += f" ON {' AND '.join(on)}"
         step, near = policy.tables[step.unit.table], far
     return f"{near}.{identifier(str(step.unit))}", source
 

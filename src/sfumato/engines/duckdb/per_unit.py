@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from fractions import Fraction
 
+from sfumato.algebra.aggregates.over_unit import FINER, parts_of
+from sfumato.algebra.tree import INTEGER, Aggregate, Facts, Over
 from sfumato.engines.duckdb.expressions import expression, is_small, literal, sort_key
-from sfumato.sql.aggregates.over_unit import FINER, parts_of
-from sfumato.sql.tree import INTEGER, Aggregate, Facts, Over
 
 
 def clamped(number: str, facts: Facts) -> str:

@@ -1,6 +1,6 @@
 """The SQL of what planning asks: lists of keys, and how many public rows are alike.
 
-Comes in: the records of `sql/public_rows.py`. Goes out: rows of public tables and declared domains.
+Comes in: the records of `algebra/public_rows.py`. Goes out: rows of public tables and declared domains.
 """
 
 from __future__ import annotations
@@ -9,11 +9,11 @@ from collections.abc import Callable, Sequence
 from datetime import date
 from typing import Any
 
+from sfumato.algebra.public_rows import DeclaredValues, KeyList, TableValues
+from sfumato.algebra.relations import HeldRows, Relation
+from sfumato.algebra.tree import DATE, TIMESTAMP, Node, columns_of
 from sfumato.engines.duckdb.expressions import expression, literal
 from sfumato.engines.duckdb.relations import select
-from sfumato.sql.public_rows import DeclaredValues, KeyList, TableValues
-from sfumato.sql.relations import Kept, Relation
-from sfumato.sql.tree import DATE, TIMESTAMP, Node, columns_of
 from sfumato.types import identifier
 
 _EPOCH = (date(1970, 1, 1).toordinal() - 1) * 86_400
@@ -46,7 +46,7 @@ class PlanningRows:
         """What these expressions are in the rows of a public relation, of so many rows at most."""
         return [tuple(row) for row in self._run(rows_of(relation, nodes, most))]
 
-    def fix(self, relation: Relation) -> Kept:
+    def fix(self, relation: Relation) -> HeldRows:
         """Not to be had here: only an engine with tables keeps rows."""
         raise NotImplementedError(type(relation).__name__)
 

@@ -15,20 +15,20 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from datetime import date
 
+from sfumato.algebra.group_keys import is_open
+from sfumato.algebra.job import grid_of
+from sfumato.algebra.relations import Release, Scan
+from sfumato.algebra.table_scans import scan_of
+from sfumato.algebra.tree import Column
 from sfumato.engines.duckdb.jobs import spelled
 from sfumato.engines.duckdb.key_sampling import FIRST, LOT, ROWID, lots
 from sfumato.engines.duckdb.relations import NUMBER, UNIT, everybody, select
 from sfumato.engines.duckdb.row_counts import ROWS, SAME, of_each, people_of, sizes_of, stored_sum, weight_at, weight_of
 from sfumato.errors import QueryError
 from sfumato.policy import Policy, Table, with_bounds
-from sfumato.sql.bind.sources import scan_of
-from sfumato.sql.group_keys import is_open
-from sfumato.sql.job import grid_of
 from sfumato.sql.query_binding import bind
 from sfumato.sql.read.parser import parse
-from sfumato.sql.relations import Release, Scan
 from sfumato.sql.release.bundles import bundles_of
-from sfumato.sql.tree import Column
 from sfumato.types import identifier
 
 _OF_A_COLUMN = ("COUNT({0})", "SUM({0})", "AVG({0})", "VAR_POP({0})", "COUNT(DISTINCT {0})")

@@ -5,9 +5,9 @@ Comes in: an aggregate over a public or released relation. Goes out: DuckDB's SQ
 
 from __future__ import annotations
 
+from sfumato.algebra.public_aggregates import DIFFERENT_TEXTS, DOUBLES
+from sfumato.algebra.tree import DOUBLE, Aggregate, Constant, Node
 from sfumato.engines.duckdb.expressions import double, expression
-from sfumato.sql.bind.public_aggregates import DOUBLES
-from sfumato.sql.tree import DOUBLE, Aggregate
 from sfumato.types import string
 
 
@@ -18,23 +18,39 @@ def spelling(aggregate: Aggregate) -> str:
     if arg is None:
         return f"COUNT(*){where}"
     if name.endswith("_distinct"):
-        inner = double(arg) if name in DOUBLES or aggregate.facts.kind == DOUBLE else expression(arg)
-        return f"{name.removesuffix('_distinct').upper()}(DISTINCT {inner}){where}"
+        return f"{_of_different(aggregate, arg)}{where}"
     if name == "string_agg" and aggregate.second is not None:
         word, between = aggregate.extra.split(" ", 1)
-        by = f"{expression(aggregate.second)} {word}, {expression(arg)}"
-        return f"STRING_AGG({expression(arg)}, {string(between)} ORDER BY {by}){where}"
+        by = _by((aggregate.second, word), (arg, ""))
+        return f"STRING_AGG({expression(arg)}, {string(between)}{by}){where}"
     if name == "array_agg" and aggregate.second is not None:
         word = aggregate.extra.split(" ", 1)[0]
         nulls = "FIRST" if word == "DESC" else "LAST"  # as PostgreSQL sorts them
-        by = f"{expression(aggregate.second)} {word} NULLS {nulls}, {expression(arg)} NULLS LAST"
-        return f"('{{' || STRING_AGG({_item(expression(arg))}, ',' ORDER BY {by}){where} || '}}')"
+        by = _by((aggregate.second, f"{word} NULLS {nulls}"), (arg, "NULLS LAST"))
+        return f"('{{' || STRING_AGG({_item(expression(arg))}, ','{by}){where} || '}}')"
     if aggregate.second is not None:
         call = f"{name.upper()}({double(arg)}, {double(aggregate.second)})"
         return f"CAST({call}{where} AS BIGINT)" if name == "regr_count" else f"{call}{where}"
     inner = double(arg) if name in DOUBLES or aggregate.facts.kind == DOUBLE else expression(arg)
     second = f", {aggregate.extra}" if aggregate.extra else ""
+    second = _by((arg, "")) if name == "mode" else second  # of several the first in their order, as in PostgreSQL
     return f"{name.upper().replace('PERCENTILE', 'QUANTILE')}({inner}{second}){where}"
+
+
+def _of_different(aggregate: Aggregate, arg: Node) -> str:
+    """The SQL of an aggregate of different values."""
+    name = aggregate.name
+    if name == DIFFERENT_TEXTS:
+        word, between = aggregate.extra.split(" ", 1)
+        return f"STRING_AGG(DISTINCT {expression(arg)}, {string(between)}{_by((arg, word))})"
+    inner = double(arg) if name in DOUBLES or aggregate.facts.kind == DOUBLE else expression(arg)
+    return f"{name.removesuffix('_distinct').upper()}(DISTINCT {inner})"
+
+
+def _by(*items: tuple[Node, str]) -> str:
+    """The order in which an aggregate reads its rows; a constant orders nothing, and DuckDB refuses it there."""
+    shown = [f"{expression(node)} {how}".strip() for node, how in items if not isinstance(node, Constant)]
+    return f" ORDER BY {', '.join(shown)}" if shown else ""
 
 
 def _item(text: str) -> str:

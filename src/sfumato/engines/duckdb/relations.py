@@ -11,41 +11,76 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from functools import singledispatch
 
+from sfumato.algebra.column_facts import facts_of
+from sfumato.algebra.relations import (
+    MOST_RECURSIVE_LETTERS,
+    MOST_RECURSIVE_ROWS,
+    RECURSIVE,
+    Distinct,
+    Filter,
+    Fixed,
+    Grouped,
+    Itself,
+    Join,
+    Limited,
+    MarkJoin,
+    Projection,
+    Relation,
+    Release,
+    Scan,
+    Series,
+    SetOperation,
+    SingleRow,
+    UnionAll,
+    Windowed,
+    fixed_name,
+    itself_of,
+    released_name,
+    releases_in,
+)
+from sfumato.algebra.table_scans import scan_of
+from sfumato.algebra.tree import (
+    BOOLEAN,
+    DATE,
+    DECIMAL,
+    DOUBLE,
+    INTEGER,
+    INTERVAL,
+    PERSON,
+    TEXT,
+    TIMESTAMP,
+    Call,
+    Column,
+    Constant,
+    Node,
+    Sorted,
+    columns_of,
+)
 from sfumato.engines.base import bounded_sql
 from sfumato.engines.duckdb import per_unit, public_aggregates
 from sfumato.engines.duckdb.expressions import alike, expression, literal, over, represented, sort_key
 from sfumato.engines.duckdb.scans import enforced
 from sfumato.interrupts import step
 from sfumato.policy import Policy, UnitJoin
-from sfumato.sql.bind.sources import scan_of
-from sfumato.sql.column_facts import facts_of
-from sfumato.sql.relations import (
-    Combined,
-    Distinct,
-    Filter,
-    Fixed,
-    Grouped,
-    Join,
-    Limited,
-    Marked,
-    Named,
-    One,
-    Relation,
-    Release,
-    Scan,
-    Series,
-    Stacked,
-    Windowed,
-    fixed_name,
-    released_name,
-    releases_in,
-)
-from sfumato.sql.tree import INTEGER, PERSON, TIMESTAMP, Column, Constant, Node, Sorted, columns_of
 from sfumato.types import identifier
 
+_TYPES = {
+    INTEGER: "HUGEINT",
+    DECIMAL: "HUGEINT",
+    DOUBLE: "DOUBLE",
+    DATE: "DATE",
+    TIMESTAMP: "TIMESTAMP",
+    BOOLEAN: "BOOLEAN",
+    INTERVAL: "HUGEINT",
+}
 Reads = dict[str, set[str]]
 """The finished tables that a statement reads, by name, and which of their columns."""
 _reads_of: ContextVar[Reads | None] = ContextVar("reads", default=None)
+
+
+def engine_type(kind: str) -> str:
+    """The type by which finished values of a kind are held: exact numbers as whole steps of their grid."""
+    return _TYPES.get(kind, "VARCHAR")
 
 
 @contextmanager
@@ -69,7 +104,11 @@ def _finished(name: str, wanted: list[str]) -> str:
 
 def ordering(order: Iterable[Sorted]) -> list[Sorted]:
     """The items of ORDER BY that can decide anything: a constant cannot, and engines refuse to sort by it."""
-    return [item for item in order if not isinstance(item.node, Constant)]
+    return [item for item in order if not _is_fixed(item.node)]
+
+
+def _is_fixed(node: Node) -> bool:
+    return isinstance(node, Constant) or (isinstance(node, Call) and all(map(_is_fixed, node.args)))
 
 
 def select(relation: Relation, wanted: Iterable[str]) -> str:
@@ -99,7 +138,7 @@ def _named(wanted: list[str]) -> list[str]:
 
 
 @_select.register
-def _(_: One, _wanted: list[str]) -> str:
+def _(_: SingleRow, _wanted: list[str]) -> str:
     return "SELECT 1 AS _"
 
 
@@ -174,10 +213,8 @@ def unit_of(scan: Scan) -> tuple[str, str]:
         unit = table.unit
         assert isinstance(unit, UnitJoin)
         near = "t" if number == 0 else f"k{number - 1}"
-        source += (
-            f" JOIN {identifier(target.name)} AS k{number}"
-            f" ON {near}.{identifier(unit.column)} = k{number}.{identifier(unit.key)}"
-        )
+        on = [f"{near}.{identifier(column)} = k{number}.{identifier(key)}" for column, key in unit.pairs]
+        source += f" JOIN {identifier(target.name)} AS k{number} ON {' AND '.join(on)}"
         table = target
     owner = f"k{len(scan.through) - 1}" if scan.through else "t"
     return f"{owner}.{identifier(str(table.unit))}", source
@@ -215,7 +252,7 @@ def _(relation: Join, wanted: list[str]) -> str:
 
 
 @_select.register
-def _(relation: Marked, wanted: list[str]) -> str:
+def _(relation: MarkJoin, wanted: list[str]) -> str:
     inner = relation.right
     outside = _reads(relation.on, relation.operand) - inner.columns.keys()
     outer = select(relation.below, {*(name for name in wanted if name != relation.name), *outside})
@@ -236,7 +273,7 @@ def _(relation: Marked, wanted: list[str]) -> str:
 
 
 @_select.register
-def _(relation: Named, wanted: list[str]) -> str:
+def _(relation: Projection, wanted: list[str]) -> str:
     items = dict(relation.items)
     inner = select(relation.below, _reads(*(items[name] for name in wanted)))
     shown = [f"{expression(items[name])} AS {identifier(name)}" for name in wanted]
@@ -255,8 +292,7 @@ def _(relation: Grouped, wanted: list[str]) -> str:
 
 
 def _group(relation: Grouped, wanted: list[str], inner: str, number: int, kept: tuple[int, ...]) -> str:
-    private = relation.private
-    persons_columns = {name for name, c in relation.columns.items() if c.unit == PERSON} if private else set()
+    private, persons_columns = relation.private, relation.persons_columns
     by = [expression(node) for i, (name, node) in enumerate(relation.keys) if i in kept and name not in persons_columns]
     shown = [
         f"{_grouped_column(relation, name, number, kept, persons_columns)} AS {identifier(name)}" for name in wanted
@@ -267,12 +303,12 @@ def _group(relation: Grouped, wanted: list[str], inner: str, number: int, kept: 
     return f"SELECT {_list(relation, shown)} FROM ({inner}) AS q{tail}"
 
 
-def _grouped_column(relation: Grouped, name: str, number: int, kept: tuple[int, ...], persons_columns: set[str]) -> str:
+def _grouped_column(relation: Grouped, name: str, number: int, kept: tuple[int, ...], persons: list[str]) -> str:
     for i, (key, node) in enumerate(relation.keys):
         if key == name and i not in kept:
             return "NULL"
-        if key == name:  # the person's own column is the same in all her rows
-            return f"MIN({expression(node)})" if name in persons_columns else expression(node)
+        if key == name:  # one of the values that her tables declare
+            return f"MIN({expression(node)})" if name in persons else expression(node)
     for known, aggregate in relation.aggregates:
         if known == name:
             return per_unit.spelling(aggregate) if relation.private else public_aggregates.spelling(aggregate)
@@ -296,12 +332,17 @@ def _(relation: Windowed, wanted: list[str]) -> str:
 
 @_select.register
 def _(relation: Distinct, wanted: list[str]) -> str:
-    every = list(relation.below.columns)
-    inner = f"SELECT DISTINCT {_list(relation, _named(every))} FROM ({select(relation.below, every)}) AS q"
+    every, below = list(relation.columns), select(relation.below, list(relation.columns))
+    persons = relation.persons_columns
+    inner = f"SELECT DISTINCT {_list(relation, _named(every))} FROM ({below}) AS q"
+    if persons:  # tables may declare her identifier differently: then it is one of these, and she has one row
+        by = [identifier(name) for name in every if name not in persons]
+        shown = [f"MIN({identifier(name)}) AS {identifier(name)}" for name in persons]
+        inner = f"SELECT {', '.join(['_u', *by, *shown])} FROM ({below}) AS q GROUP BY {', '.join(['_u', *by])}"
     return f"SELECT {_list(relation, _named(wanted))} FROM ({inner}) AS q"
 
 
-def _parts(relation: Stacked | Combined, wanted: list[str]) -> list[str]:
+def _parts(relation: UnionAll | SetOperation, wanted: list[str]) -> list[str]:
     """The parts of a set operation, each value in the common representation of its column."""
     names = list(relation.columns)
     texts = []
@@ -314,14 +355,55 @@ def _parts(relation: Stacked | Combined, wanted: list[str]) -> list[str]:
 
 
 @_select.register
-def _(relation: Stacked, wanted: list[str]) -> str:
+def _(relation: UnionAll, wanted: list[str]) -> str:
     return " UNION ALL ".join(_parts(relation, wanted))
 
 
 @_select.register
-def _(relation: Combined, wanted: list[str]) -> str:
+def _(relation: SetOperation, wanted: list[str]) -> str:
+    if relation.kind.startswith(RECURSIVE):
+        return _recursive(relation, wanted)
     parts = [f"SELECT * FROM ({part})" for part in _parts(relation, list(relation.columns))]
     return f"SELECT {', '.join(_named(wanted)) or '1 AS _'} FROM ({f' {relation.kind} '.join(parts)}) AS q"
+
+
+ENDLESS = f"more than {MOST_RECURSIVE_ROWS:,} rows, or a text of more than {MOST_RECURSIVE_LETTERS:,} letters"
+TOO_LONG = f"error('{ENDLESS}')"
+"""What ends a recursion that does not end by itself."""
+
+
+def _recursive(relation: SetOperation, wanted: list[str]) -> str:
+    """WITH RECURSIVE in its place: the engine stops after so many rows, and does not show a part of them."""
+    names = list(relation.columns)
+    held = ", ".join(_held(identifier(name), relation.columns[name].facts.kind) for name in names)
+    texts = [f"SELECT {held} FROM ({part})" for part in _parts(relation, names)]
+    itself = itself_of(relation)
+    inner = ", ".join(identifier(name) for name in itself.columns)
+    union = f" UNION{relation.kind.removeprefix(RECURSIVE)} ".join(texts)
+    table = _itself(itself)
+    rows = f"WITH RECURSIVE {table}({inner}) AS ({union}) SELECT * FROM {table} LIMIT {MOST_RECURSIVE_ROWS + 1}"
+    pairs = [pair for pair in zip(itself.columns, names, strict=True) if pair[1] in wanted]
+    shown = [f"{identifier(inner_name)} AS {identifier(name)}" for inner_name, name in pairs]
+    counted = f"SELECT *, COUNT(*) OVER () AS _n FROM ({rows})"
+    ends = f"CASE WHEN _n > {MOST_RECURSIVE_ROWS} THEN {TOO_LONG} ELSE TRUE END"
+    return f"SELECT {', '.join(shown) or '1 AS _'} FROM ({counted}) AS q WHERE {ends}"
+
+
+def _held(name: str, kind: str) -> str:
+    """A value of a step, of the type that all steps have."""
+    value = f"CAST({name} AS {engine_type(kind)})"
+    if kind != TEXT:
+        return value
+    return f"CASE WHEN LENGTH({name}) > {MOST_RECURSIVE_LETTERS} THEN {TOO_LONG} ELSE {value} END"
+
+
+def _itself(relation: Itself) -> str:
+    return identifier(f"again {relation.number}")
+
+
+@_select.register
+def _(relation: Itself, wanted: list[str]) -> str:
+    return f"SELECT {', '.join(_named(wanted)) or '1 AS _'} FROM {_itself(relation)} AS q"
 
 
 @_select.register

@@ -13,29 +13,29 @@ from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import Any
 
-from sfumato.engines.duckdb.expressions import expression
-from sfumato.engines.duckdb.jobs import JobWriter
-from sfumato.engines.duckdb.relations import select
-from sfumato.sql.aggregates.base import Bundle
-from sfumato.sql.bind.joins import equated
-from sfumato.sql.job import FINE
-from sfumato.sql.relations import (
-    Combined,
+from sfumato.algebra.aggregates.base import Bundle
+from sfumato.algebra.equalities import equated
+from sfumato.algebra.job import FINE
+from sfumato.algebra.relations import (
     Distinct,
     Filter,
     Fixed,
     Grouped,
     Join,
     Limited,
-    Marked,
-    Named,
+    MarkJoin,
+    Projection,
     Relation,
     Scan,
-    Stacked,
+    SetOperation,
+    UnionAll,
     Windowed,
     scans_in,
 )
-from sfumato.sql.tree import DOUBLE, INTEGER, PERSON, Column, Facts, columns_of, conjuncts
+from sfumato.algebra.tree import DOUBLE, INTEGER, PERSON, Column, Facts, columns_of, conjuncts
+from sfumato.engines.duckdb.expressions import expression
+from sfumato.engines.duckdb.jobs import JobWriter
+from sfumato.engines.duckdb.relations import select
 from sfumato.types import identifier
 
 Look = Callable[[str], list[tuple[Any, ...]]]
@@ -64,9 +64,10 @@ def is_single(relation: Relation, known: TableKnowledge) -> bool:
     """Whether each person has at most one row here.
 
     Guarantee: it holds of these very rows, whatever the planner concluded and whatever the policy declares.
-    Proof: by induction. A table was looked at when it was loaded. The engine's own GROUP BY makes one group for each
-        person. A join on the person of two relations in which nobody has two rows makes none who has; nor does a join
-        with public rows of which each row meets at most one: these are looked at. Conditions and columns make no row.
+    Proof: by induction. A table was looked at when it was loaded. The engine's own GROUP BY, by the hidden person and
+        by no column that holds an identifier, makes one group for each person; DISTINCT is such a GROUP BY. A join on
+        the person of two relations in which nobody has two rows makes none who has; nor does a join with public rows
+        of which each row meets at most one: these are looked at. Conditions and columns make no row.
     Reference: semantics 3.1d, 1.4.
     Checked by: laws::relations_keep_their_price_in_their_positions, laws::faults_of_what_is_run_are_caught
     """
@@ -80,7 +81,7 @@ def is_single(relation: Relation, known: TableKnowledge) -> bool:
         if relation.by_person:
             return is_single(relation.left, known) and is_single(relation.right, known)
         return is_single(relation.left, known) and _meets_one(relation, known)
-    if isinstance(relation, Filter | Marked | Named | Windowed):
+    if isinstance(relation, Filter | MarkJoin | Projection | Windowed):
         return relation.private and is_single(relation.below, known)
     return False
 
@@ -172,7 +173,7 @@ def seen_once(relation: Relation, known: TableKnowledge) -> Scan | None:
 def _scan(relation: Relation, known: TableKnowledge, *, whole: bool) -> Scan | None:
     if isinstance(relation, Scan):
         return relation if relation.stored and relation.table.name in known.counted else None
-    if isinstance(relation, Named | Windowed | Marked):
+    if isinstance(relation, Projection | Windowed | MarkJoin):
         return _scan(relation.below, known, whole=whole)
     if isinstance(relation, Filter):
         alike = not whole or set(columns_of(relation.condition)) <= _personal(relation.below, known)
@@ -210,10 +211,10 @@ def carrying(relation: Relation, scan: Scan, column: Column) -> Relation:
     shape = replace(relation.shape, columns={**relation.columns, column.name: column})
     if relation is scan:
         return replace(relation, shape=shape)
-    if isinstance(relation, Named):
+    if isinstance(relation, Projection):
         below = carrying(relation.below, scan, column)
         return replace(relation, shape=shape, below=below, items=(*relation.items, (column.name, column)))
-    if isinstance(relation, Filter | Windowed | Marked):
+    if isinstance(relation, Filter | Windowed | MarkJoin):
         return replace(relation, shape=shape, below=carrying(relation.below, scan, column))
     if isinstance(relation, Join) and _holds(relation.left, scan):
         return replace(relation, shape=shape, left=carrying(relation.left, scan, column))
@@ -225,7 +226,7 @@ def _holds(relation: Relation, scan: Scan) -> bool:
     if isinstance(relation, Join):
         return _holds(relation.left, scan) or _holds(relation.right, scan)
     return relation is scan or (
-        isinstance(relation, Filter | Named | Windowed | Marked) and _holds(relation.below, scan)
+        isinstance(relation, Filter | Projection | Windowed | MarkJoin) and _holds(relation.below, scan)
     )
 
 
@@ -248,13 +249,13 @@ def numbered(relation: Relation, counted: Container[str]) -> Relation:
 def _numbered(relation: Relation) -> Relation:
     if isinstance(relation, Scan):
         return relation if relation.table.public else replace(relation, numbered=True)
-    if isinstance(relation, Filter | Named | Grouped | Windowed | Distinct | Limited):
+    if isinstance(relation, Filter | Projection | Grouped | Windowed | Distinct | Limited):
         return replace(relation, below=_numbered(relation.below))
     if isinstance(relation, Join):
         return replace(relation, left=_numbered(relation.left), right=_numbered(relation.right))
-    if isinstance(relation, Marked):
+    if isinstance(relation, MarkJoin):
         return replace(relation, below=_numbered(relation.below), right=_numbered(relation.right))
-    if isinstance(relation, Stacked | Combined):
+    if isinstance(relation, UnionAll | SetOperation):
         return replace(relation, parts=tuple((_numbered(part), nodes) for part, nodes in relation.parts))
     return relation  # a release, or no table: nobody is there
 

@@ -10,10 +10,10 @@ from __future__ import annotations
 from datetime import date, datetime
 from fractions import Fraction
 
+from sfumato.algebra.tree import BOOLEAN, DATE, INTEGER, TEXT, TIMESTAMP, Facts
 from sfumato.engines.duckdb.expressions import is_small, literal
 from sfumato.errors import QueryError
 from sfumato.policy import PolicyColumn as Declared
-from sfumato.sql.tree import BOOLEAN, DATE, INTEGER, TEXT, TIMESTAMP, Facts
 
 
 def enforced(column: Declared, source: str, facts: Facts) -> str:

@@ -32,8 +32,10 @@ _LONGEST = 1 << 20
 _LONGEST_NAME = 10_000
 """Characters of a column's name."""
 LONGEST_LINE = 2_000_000
-"""Bytes of any line that the engine reads (its max_line_size)."""
+"""Bytes of any line that the engine reads (its max_line_size); a row of several lines may be longer."""
 _CHUNK = 1 << 24
+_BUFFER, _LARGEST_BUFFER = 32_000_000, 1 << 28
+"""Bytes that one scanner of the engine reads: usually, and of a file that has quotes, at most."""
 _SAID = (
     r"(?m)^  file = .*$|(?<=sniffing )file .*",
     r"CSV Error on Line: \d+",
@@ -118,8 +120,11 @@ def reader(paths: Iterable[str], folders: Folders) -> str:
         read so is refused as a whole, and no row of it is left out.
     Proof: detection is off; every option that it would set is given here. Rows that do not fit are errors of the
         engine, but for a line longer than its buffer, which it would leave out: such a line is found here first.
+        Where a scanner that begins in the middle of a file takes a line inside of a quoted text for a row, the
+        engine refuses the file; a file with quotes is one buffer, and so one scanner's, unless it is too large.
     Reference: semantics 1.3, 1.4; RFC 4180.
-    Checked by: unit::no_row_decides_how_others_are_read, unit::a_text_file_is_read_whole_or_refused
+    Checked by: unit::no_row_decides_how_others_are_read, unit::a_text_file_is_read_whole_or_refused,
+        unit::lines_in_a_quoted_text_are_no_rows
     """
     return _all(paths, lambda header: f"auto_detect = false, columns = {{{_columns(header)}}}", folders)
 
@@ -146,9 +151,10 @@ def missing(path: str) -> PolicyError:
 
 
 def _read(file: str, header: CsvHeader, options: str) -> str:
-    _check_lines(file)
+    size, quoted = _check_lines(file)
+    buffer = f", buffer_size = {max(_BUFFER, size + 1)}" if quoted and size < _LARGEST_BUFFER else ""
     quotes = "quote = '\"', escape = '\"', comment = '', nullstr = '', null_padding = false, ignore_errors = false"
-    shape = f"header = true, skip = 0, delim = {string(header.sign)}, {quotes}, {options}"
+    shape = f"header = true, skip = 0, delim = {string(header.sign)}, {quotes}, {options}{buffer}"
     return f"SELECT * FROM read_csv({exactly(file)}, {shape})"
 
 
@@ -156,12 +162,16 @@ def _columns(header: CsvHeader) -> str:
     return ", ".join(f"{string(name)}: 'VARCHAR'" for name in header.names)
 
 
-def _check_lines(file: str) -> None:
-    """Refuse a line that is too long for the engine, which would leave it out at the end of a file."""
-    before, rest, end = 0, b"", b""
+def _check_lines(file: str) -> tuple[int, bool]:
+    """Refuse a line that is too long for the engine, which would leave it out at the end of a file.
+
+    The file's length in bytes, and whether there is a quote in it.
+    """
+    before, rest, end, quoted = 0, b"", b"", False
     with _opened(file) as stream:
         while chunk := stream.read(_CHUNK):
             rest += chunk
+            quoted = quoted or b'"' in chunk
             if not before:  # as the first line ends, so do all
                 end = b"\n" if b"\n" in rest[: LONGEST_LINE + 1] else b"\r"
             at = _skip_lines(rest, end)
@@ -172,6 +182,7 @@ def _check_lines(file: str) -> None:
                     hint="Is it a text file with one record in each line? Store longer texts in a Parquet file.",
                 )
             before, rest = before + at, rest[at:]
+    return before + len(rest), quoted
 
 
 def _skip_lines(data: bytes, end: bytes) -> int:

@@ -5,8 +5,8 @@ Comes in: a call and the SQL of its arguments. Goes out: SQL.
 
 from __future__ import annotations
 
-from sfumato.sql.pattern_meaning import groups, template
-from sfumato.sql.tree import Call, Constant
+from sfumato.algebra.pattern_meaning import groups, template
+from sfumato.algebra.tree import Call, Constant
 from sfumato.types import string
 
 _WORDS = r"'[\p{L}\p{N}]+|[^\p{L}\p{N}]+'"

@@ -5,8 +5,8 @@ Comes in: a call and the SQL of its arguments. Goes out: SQL. An interval is a w
 
 from __future__ import annotations
 
-from sfumato.sql.functions.times import PARSED, names, parsed, pieces
-from sfumato.sql.tree import DATE, INTERVAL, Call, Node
+from sfumato.algebra.functions.times import PARSED, names, parsed, pieces
+from sfumato.algebra.tree import DATE, INTERVAL, Call, Node
 from sfumato.types import string
 
 _FIRST = -62_135_596_800_000_000
@@ -87,7 +87,7 @@ def _piece(part: str, x: str) -> str:
     named, word = names(part), part.removeprefix("FM")
     if named is not None:
         listed = ", ".join(map(string, named[1]))
-        return f"[{listed}][EXTRACT({named[0]} FROM {x}){' + 1' if named[0] == 'dow' else ''}]"
+        return f"[{listed}][CAST(EXTRACT({named[0]} FROM {x}) AS BIGINT){' + 1' if named[0] == 'dow' else ''}]"
     if word in ("AM", "PM", "am", "pm"):
         early, late = ("AM", "PM") if word.isupper() else ("am", "pm")
         return f"CASE WHEN EXTRACT(hour FROM {x}) < 12 THEN '{early}' ELSE '{late}' END"

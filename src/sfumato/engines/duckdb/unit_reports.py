@@ -1,15 +1,15 @@
 """The SQL of reports over the units of one table: histograms of what units have, and the elements of a column.
 
 Comes in: a Histogram or Elements. Goes out: one SELECT over the table's own scan. Their guarantees stand with those
-records (`sql/release/unit_histogram.py`, `sql/release/column_elements.py`).
+records (`algebra/unit_histogram.py`, `algebra/column_elements.py`).
 """
 
 from __future__ import annotations
 
+from sfumato.algebra.column_elements import Elements
+from sfumato.algebra.tree import BOOLEAN
+from sfumato.algebra.unit_histogram import Histogram
 from sfumato.engines.duckdb.relations import select
-from sfumato.sql.release.column_elements import Elements
-from sfumato.sql.release.unit_histogram import Histogram
-from sfumato.sql.tree import BOOLEAN
 from sfumato.types import identifier
 
 

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from fractions import Fraction
 
+from sfumato.algebra.functions.casts import WIDTHS, decimal_size, target, whole_range
+from sfumato.algebra.functions.curves import away
+from sfumato.algebra.tree import BOOLEAN, DATE, DECIMAL, DOUBLE, INTEGER, NULL, NUMBERS, TEXT, TIMESTAMP, Call, Facts
 from sfumato.engines.postgres import doubles, expressions
 from sfumato.engines.postgres.spelling import is_small, null, once
-from sfumato.sql.functions.casts import WIDTHS, decimal_size, target, whole_range
-from sfumato.sql.functions.curves import away
-from sfumato.sql.tree import BOOLEAN, DATE, DECIMAL, DOUBLE, INTEGER, NULL, NUMBERS, TEXT, TIMESTAMP, Call, Facts
 
 BLANKS = "E' \\t\\n\\f\\r\\x0B'"
 _SPACE = "[ \\t\\n\\f\\r]*"

@@ -16,16 +16,18 @@ from sfumato.types import identifier as quoted
 
 _COLUMNS = """
 WITH RECURSIVE base AS (
-  SELECT a.attnum, a.attname, a.atttypmod AS mod, a.attnotnull, a.attgenerated,
+  SELECT a.attnum, a.attname, a.atttypmod AS mod, a.attgenerated,
+    a.attnotnull AND NOT EXISTS (SELECT 1 FROM pg_catalog.pg_constraint c WHERE c.conrelid = a.attrelid
+      AND c.contype = 'n' AND c.conkey[1] = a.attnum AND NOT c.convalidated) AS filled,
     t.oid, t.typname, t.typtype, t.typbasetype, t.typnamespace, t.typtypmod
   FROM pg_catalog.pg_attribute a JOIN pg_catalog.pg_type t ON t.oid = a.atttypid
   WHERE a.attrelid = $1::oid AND a.attnum > 0 AND NOT a.attisdropped
   UNION ALL
-  SELECT b.attnum, b.attname, CASE WHEN b.typtypmod < 0 THEN b.mod ELSE b.typtypmod END, b.attnotnull OR t.typnotnull,
-    b.attgenerated, t.oid, t.typname, t.typtype, t.typbasetype, t.typnamespace, t.typtypmod
+  SELECT b.attnum, b.attname, CASE WHEN b.typtypmod < 0 THEN b.mod ELSE b.typtypmod END, b.attgenerated,
+    b.filled, t.oid, t.typname, t.typtype, t.typbasetype, t.typnamespace, t.typtypmod
   FROM base b JOIN pg_catalog.pg_type t ON t.oid = b.typbasetype WHERE b.typtype = 'd'
 )
-SELECT b.attname::text, b.typname::text, b.typtype::text, n.nspname::text, b.attnotnull,
+SELECT b.attname::text, b.typname::text, b.typtype::text, n.nspname::text, b.filled,
   (SELECT array_agg(e.enumlabel::text ORDER BY e.enumsortorder) FROM pg_catalog.pg_enum e WHERE e.enumtypid = b.oid),
   has_column_privilege($1::oid, b.attnum, 'SELECT'),
   CASE WHEN b.typname = 'numeric' AND b.mod >= 4 THEN (b.mod - 4) & 2047 END,
@@ -34,10 +36,11 @@ FROM base b JOIN pg_catalog.pg_namespace n ON n.oid = b.typnamespace
 WHERE b.typtype <> 'd' ORDER BY b.attnum
 """
 _UNIQUE = """
-SELECT a.attname::text FROM pg_catalog.pg_index i
-JOIN pg_catalog.pg_attribute a ON a.attrelid = i.indrelid AND a.attnum = i.indkey[0]
+SELECT array_agg(a.attname::text) FROM pg_catalog.pg_index i
+JOIN pg_catalog.pg_attribute a ON a.attrelid = i.indrelid AND a.attnum = ANY (i.indkey[0:i.indnkeyatts - 1])
 WHERE i.indrelid = $1::oid AND i.indisunique AND i.indimmediate AND i.indisvalid AND i.indisready AND i.indislive
-  AND i.indnkeyatts = 1 AND i.indpred IS NULL AND i.indexprs IS NULL
+  AND i.indpred IS NULL AND i.indexprs IS NULL
+GROUP BY i.indexrelid
 """
 _STILL = _UNIQUE.replace("$1::oid", "to_regclass($1::text)")
 _FOREIGN = """
@@ -57,18 +60,17 @@ WITH RECURSIVE parts AS (
 SELECT bool_and(c.relkind IN ('r', 'p')), COUNT(*) FROM parts p JOIN pg_catalog.pg_class c ON c.oid = p.oid
 """
 _NAMES = """
-SELECT c.relname::text, c.relkind::text FROM pg_catalog.pg_class c
+SELECT c.relname::text FROM pg_catalog.pg_class c
 JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace
-WHERE c.relkind IN ('r', 'p', 'v') AND n.nspname = current_schema() AND NOT c.relispartition
+WHERE c.relkind IN ('r', 'p', 'v', 'm', 'f') AND n.nspname = current_schema() AND NOT c.relispartition
   AND has_table_privilege(c.oid, 'SELECT') ORDER BY c.relname
 """
 
 
-def names(server: PostgresServer) -> tuple[list[str], list[str]]:
-    """The tables and the views of the role's own schema that it may read."""
+def names(server: PostgresServer) -> list[str]:
+    """The tables and the views of the role's own schema that it may read, also those that cannot be protected."""
     with server.reading(bare=True) as cursor:
-        rows = cursor.execute(_NAMES).fetchall()
-    return [name for name, kind in rows if kind != "v"], [name for name, kind in rows if kind == "v"]
+        return [name for (name,) in cursor.execute(_NAMES).fetchall()]
 
 
 def table(server: PostgresServer, name: str) -> ServerTable:
@@ -96,18 +98,30 @@ def _table(cursor: Any, name: str) -> ServerTable:
         return ServerTable(own, schema, columns, view=f"SELECT * FROM ({text.strip().rstrip(';')}) AS v ({listed})")
     whole, parts = cursor.execute(_PARTS, [oid]).fetchone()
     _check(name, kind, filtered=filtered, whole=whole)
+    inherits = kind == "r" and children and parts > 1  # what holds in a parent need not hold in what inherits from it
     columns = {
-        row[0]: SourceColumn(row[0], row[1], row[5] and tuple(row[5]), row[4], row[7]) for row in rows if _is_known(row)
+        row[0]: SourceColumn(row[0], row[1], row[5] and tuple(row[5]), row[4] and not inherits, row[7])
+        for row in rows
+        if _is_known(row)
     }
-    inherits = kind == "r" and children and parts > 1  # an index of a parent does not cover what inherits from it
-    unique = frozenset() if inherits else frozenset(row[0] for row in cursor.execute(_UNIQUE, [oid]).fetchall())
+    unique = frozenset() if inherits else _unique(cursor, _UNIQUE, oid)
     foreign = tuple(ForeignKey(*row) for row in cursor.execute(_FOREIGN, [oid]).fetchall())
     return ServerTable(own, schema, columns, unique, foreign, only=kind == "r" and not inherits)
 
 
-def not_unique(cursor: Any, keys: frozenset[tuple[str, str]]) -> list[tuple[str, str]]:
-    """Keys, as full names of tables with a column, that the server does not keep unique in this snapshot."""
-    return [(full, key) for full, key in sorted(keys) if (key,) not in cursor.execute(_STILL, [full]).fetchall()]
+def _unique(cursor: Any, sql: str, table: Any) -> frozenset[frozenset[str]]:
+    """The columns of each index that keeps them unique together."""
+    return frozenset(frozenset(row[0]) for row in cursor.execute(sql, [table]).fetchall())
+
+
+def not_unique(cursor: Any, keys: frozenset[tuple[str, frozenset[str]]]) -> list[tuple[str, frozenset[str]]]:
+    """Keys, as full names of tables with columns, that the server does not keep unique in this snapshot."""
+    return [(full, key) for full, key in sorted(keys, key=str) if not is_unique(key, _unique(cursor, _STILL, full))]
+
+
+def is_unique(key: frozenset[str], unique: frozenset[frozenset[str]]) -> bool:
+    """Whether columns are unique together: where some of them are, all are."""
+    return any(one <= key for one in unique)
 
 
 def _is_known(row: tuple[Any, ...]) -> bool:
@@ -131,5 +145,5 @@ def _check(name: str, kind: str, *, filtered: bool, whole: bool) -> None:
         kinds = {"m": "a materialized view", "f": "a foreign table"}
         raise PolicyError(
             f'"{name}" is {kinds.get(kind, "partly kept elsewhere")}, and cannot be protected',
-            hint="Name the tables that it is made of.",
+            hint="Name its underlying tables instead.",
         )

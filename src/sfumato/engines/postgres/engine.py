@@ -8,41 +8,35 @@ is handed the public rows that planning has counted; of the server it reads priv
 from __future__ import annotations
 
 import secrets
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
 from decimal import Decimal
-from fractions import Fraction
 from itertools import pairwise
 from typing import Any
 
 import pyarrow as pa
 
+from sfumato.algebra.column_elements import Elements
+from sfumato.algebra.finished_tables import FinishedTable
+from sfumato.algebra.job import Job
+from sfumato.algebra.table_scans import scan_of
+from sfumato.algebra.unit_histogram import Histogram
 from sfumato.engines.base import JobRows, Measured, Rows, Say, failure
 from sfumato.engines.duckdb import DuckDB
-from sfumato.engines.postgres import catalog, measuring
-from sfumato.engines.postgres.jobs import Compiled, Statement, compile_job
-from sfumato.engines.postgres.relations import Handed, Writer
+from sfumato.engines.postgres import catalog
+from sfumato.engines.postgres.dialect import writer
+from sfumato.engines.postgres.jobs import Statement, compile_job
 from sfumato.engines.postgres.reports import elements_sql, histogram_sql
 from sfumato.engines.postgres.scans import public_value
 from sfumato.engines.postgres.server import PostgresServer
 from sfumato.engines.postgres.source import ServerTable, Tables
+from sfumato.engines.remote.engine import CompiledJob, RemoteEngine
+from sfumato.engines.remote.measuring import Measuring
 from sfumato.errors import PolicyError
 from sfumato.interrupts import FREE_SECONDS, Slots, current, stopped
 from sfumato.policy import Policy, Table, UnitJoin
 from sfumato.recent import Recent
-from sfumato.sql.aggregates import AGGREGATES
-from sfumato.sql.aggregates.base import CHOICE
-from sfumato.sql.bind.sources import scan_of
-from sfumato.sql.finished_tables import FinishedTable
-from sfumato.sql.job import Job
-from sfumato.sql.public_rows import KeyList, TableValues
-from sfumato.sql.query_binding import Question
-from sfumato.sql.relations import Fixed, Kept, Relation
-from sfumato.sql.release.column_elements import Elements
-from sfumato.sql.release.releases import Cut
-from sfumato.sql.release.unit_histogram import Histogram
-from sfumato.sql.tree import Node
 from sfumato.types import Exact
 
 _REMEMBERED = 32 * 2**20
@@ -51,22 +45,22 @@ _FREE = 4
 """Free statements on the server at the same time; one analyst has half of them at most."""
 
 
-class PostgreSQL:
+class PostgreSQL(RemoteEngine):
     """The owner's tables on their server."""
 
     def __init__(self, policy: Policy) -> None:
         """Look at the catalog, and read public tables."""
         assert policy.source.dsn is not None
         self._server, self._free = PostgresServer(policy.source.dsn), Slots(_FREE, _FREE // 2)
-        self._compiled: Recent[Compiled] = Recent(_REMEMBERED)
+        self._compiled: Recent[CompiledJob[Statement]] = Recent(_REMEMBERED)
         self._tried: Recent[bool] = Recent(_REMEMBERED)
-        self._beside: DuckDB | None = None
         try:
             self.tables: Tables = {name: catalog.table(self._server, name) for name in policy.tables}
             for name, table in policy.tables.items():
                 _check_columns(table, self.tables[name])
             _check_units(policy, self.tables)
             self._keys = _keys(policy, self.tables)
+            self._units = _unique_units(policy, self.tables)
             _check_partition(policy)
             public = {name: table for name, table in policy.tables.items() if table.public}
             frames = {name: self._read_public(self.tables[name]) for name in public}
@@ -87,19 +81,10 @@ class PostgreSQL:
         arrays = [pa.array([row[i] for row in rows], kind) for i, (_, kind) in enumerate(shown.values())]
         return pa.table(arrays, list(shown))
 
-    @property
-    def _embedded(self) -> DuckDB:
-        assert self._beside is not None
-        return self._beside
-
     # the source
     def schema(self, table: Table) -> dict[str, str]:
         """The columns of a table with their types, in the policy's words, as the server declares them."""
         return {name: column.word for name, column in self.tables[table.name].columns.items()}
-
-    def public_numbers(self, table: Table) -> dict[str, tuple[Fraction, Fraction, Fraction]]:
-        """The exact numbers of a public table: the lowest and the highest value, and the grid of their type."""
-        return self._embedded.public_numbers(table)
 
     def check_scan(self, policy: Policy, name: str) -> None:
         """Raise QueryError where a table cannot be scanned as it is declared; no row is read."""
@@ -107,7 +92,7 @@ class PostgreSQL:
             self._embedded.check_scan(policy, name)
             return
         scan = scan_of(policy.tables[name], policy, 0)
-        Writer(self.tables).select(scan, scan.columns)
+        writer(self.tables).select(scan, scan.columns)
 
     def keep(self, policy: Policy, names: Iterable[str]) -> None:
         """Keep public tables as their scans give them; others stay where they are."""
@@ -115,10 +100,6 @@ class PostgreSQL:
             if not policy.tables[name].public:
                 self.check_scan(policy, name)
         self._embedded.keep(policy, [name for name in names if policy.tables[name].public])
-
-    def stored(self) -> frozenset[str]:
-        """The tables that are kept: public ones."""
-        return self._embedded.stored()
 
     def views(self) -> dict[str, str]:
         """The tables of the policy that are views, with their queries."""
@@ -128,13 +109,13 @@ class PostgreSQL:
         """How far the rows keep to what was declared, for the owner alone."""
         try:
             with self._server.reading() as cursor:
-                return measuring.measure(policy, self.tables, cursor, say)
+                measuring = Measuring(
+                    writer(self.tables), lambda sql: [int(value or 0) for value in cursor.execute(sql).fetchone()]
+                )
+                stored = [name for name in policy.tables if self.tables[name].view is None]  # a view has no rows itself
+                return measuring.tables(policy, stored, say)
         except self._server.error as error:
             raise failure(error, paid=False) from None
-
-    def salt(self) -> str:
-        """The hash key by which a person's open keys are kept: a new one each time."""
-        return secrets.token_hex(16)
 
     @contextmanager
     def snapshot(self) -> Iterator[None]:
@@ -161,14 +142,14 @@ class PostgreSQL:
         """Write a job, or raise QueryError where it cannot be; nothing is run."""
         self.compiled(job)
 
-    def compiled(self, job: Job) -> Compiled:
-        """The statements of a job, written once."""
-        key = id(job), job
-        found = self._compiled.get(key)
-        if found is None:
-            found = compile_job(job, self.tables)
-            self._compiled.put(key, found)
-        return found
+    def compiled(self, job: Job, one_row: frozenset[str] = frozenset()) -> CompiledJob[Statement]:
+        """The statements of a job, written once; in the tables of `one_row` nobody has two rows."""
+        key = id(job), job, one_row
+        written = self._compiled.get(key)
+        if written is None:
+            written = compile_job(job, self.tables, one_row)
+            self._compiled.put(key, written)
+        return written
 
     def identity(self, job: Job) -> str:
         """Never twice the same: rows of a live server change, so that no later numbers are those of earlier ones."""
@@ -180,11 +161,12 @@ class PostgreSQL:
         breaks is raised here, for free.
         """
         empty = {name: _Empty.of(table) for name, table in self.tables.items()}
-        bare = compile_job(job, empty)
-        for statement, without in zip(self.compiled(job).statements(), bare.statements(), strict=True):
-            if self._keys or self._tried.get(statement.text) is None:  # a key to persons may be lost meanwhile
-                self._try(statement, without, fixed)
-                self._tried.put(statement.text, True)
+        for one_row in dict.fromkeys((frozenset[str](), frozenset(self._units))):  # which one runs is known in the run
+            bare = compile_job(job, empty, one_row)
+            for statement, without in zip(self.compiled(job, one_row).statements(), bare.statements(), strict=True):
+                if self._keys or self._tried.get(statement.text) is None:  # a key to persons may be lost meanwhile
+                    self._try(statement, without, fixed)
+                    self._tried.put(statement.text, True)
 
     def _try(self, statement: Statement, without: Statement, fixed: Mapping[int, FinishedTable]) -> None:
         leash = current()
@@ -206,18 +188,24 @@ class PostgreSQL:
 
     def run(self, job: Job, fixed: Mapping[int, FinishedTable], salt: str) -> JobRows:
         """The rows of a job, all of one snapshot."""
-        written, keys = self.compiled(job), len(job.kept)
         with self.snapshot():
-            sums = [] if written.sums is None else self._paid(written.sums, fixed, salt, keys)
-            people = [] if written.people is None else self._paid(written.people, fixed, salt, len(job.chosen))
-            if job.chosen and written.people is None:  # the last of the sums is the number of people
-                last, order = sum(len(bundle.parts) for bundle in job.bundles), [job.kept.index(i) for i in job.chosen]
-                people = [(tuple(group[i] for i in order), row.some(last, 1)) for group, row in sums]
-            extras = []
-            for aggregate, statement in zip(job.extras, written.extras, strict=True):
-                width = keys + (AGGREGATES[aggregate.name].measure == CHOICE)
-                extras.append(self._paid(statement, fixed, salt, width))
-        return JobRows(sums, people, tuple(extras))
+            written = self.compiled(job, self._one_row())
+            return written.rows(job, lambda statement, keys: self._paid(statement, fixed, salt, keys))
+
+    def _one_row(self) -> frozenset[str]:
+        """The tables whose unit has a unique index in the snapshot of the rows, which has met every row that is seen.
+
+        Either all of them or none: both forms of a job were tried before it was paid for. Nothing that anybody sees
+        depends on it, for both give the same numbers.
+        """
+        if not self._units:
+            return frozenset()
+        try:
+            with self._server.reading() as cursor:
+                lost = catalog.not_unique(cursor, frozenset(self._units.values()))
+        except self._server.error as error:
+            raise failure(error) from None
+        return frozenset() if lost else frozenset(self._units)
 
     def _paid(self, statement: Statement, fixed: Mapping[int, FinishedTable], salt: str, keys: int) -> Rows:
         """Rows as (group, sealed sums). It was paid for: nothing but the end of the server interrupts it."""
@@ -238,23 +226,16 @@ class PostgreSQL:
         """
         lost = catalog.not_unique(cursor, self._keys)
         if lost:
-            raise failure(PolicyError(f"{lost[0][0]} ({lost[0][1]}) is no longer unique in the server"), paid=paid)
+            place = f"{lost[0][0]} ({', '.join(sorted(lost[0][1]))})"
+            raise failure(PolicyError(f"{place} is no longer unique in the server"), paid=paid)
 
     def _parameters(self, statement: Statement, fixed: Mapping[int, FinishedTable], salt: str) -> list[Any]:
         """The hash key, then an array for each column of the public rows that a statement is handed."""
         given: list[Any] = [salt] if statement.salted else []
         for handed in statement.handed:
-            columns, count = self._handed(handed, fixed)
+            columns, count = self.handed_columns(handed, fixed)
             given += [[_sent(value) for value in values] for values in columns] if handed.columns else [count]
         return given
-
-    def _handed(self, handed: Handed, fixed: Mapping[int, FinishedTable]) -> tuple[list[list[Any]], int]:
-        of = handed.relation
-        if isinstance(of, Fixed) and of.kept is None and of.number in fixed:
-            table = fixed[of.number]
-            return [table.values(name) for name in handed.columns], len(table.values(next(iter(table.kinds))))
-        rows = self._embedded.public_rows(of, handed.columns)
-        return [[row[i] for row in rows] for i in range(len(handed.columns))], len(rows)
 
     def histogram(self, of: Histogram) -> Rows:
         """Buckets, and the number of units in each."""
@@ -263,47 +244,6 @@ class PostgreSQL:
     def elements(self, of: Elements) -> Rows:
         """Rows without a key: a value in steps of its grid, and how often it occurs."""
         return self._paid(Statement(elements_sql(of, self.tables), False, (), ()), {}, "", 0)
-
-    def first_digest(self, policy: Policy, noise: str, cuts: tuple[Cut, ...]) -> str | None:  # noqa: ARG002  nothing to look for
-        """There were no answers of this engine before the normal form."""
-        return None
-
-    def first_text(self, of: Histogram | Elements) -> str | None:  # noqa: ARG002  nothing to look for
-        """Nor keys of that time."""
-        return None
-
-    # public rows, and above the releases
-    def fix(self, relation: Relation) -> Kept:
-        """Public rows that private rows will meet, computed once; kept as long as the handle."""
-        return self._embedded.fix(relation)
-
-    def images(self, keys: KeyList) -> list[tuple[Any, ...]]:
-        """The different images of a list of keys, in order."""
-        return self._embedded.images(keys)
-
-    def count_values(self, table: TableValues) -> int:
-        """How many rows these values of a public table are."""
-        return self._embedded.count_values(table)
-
-    def most_alike(self, relation: Relation, nodes: Sequence[Node]) -> int:
-        """The largest number of alike rows of a public relation, as private rows will meet it."""
-        return self._embedded.most_alike(relation, nodes)
-
-    def rows(self, relation: Relation, nodes: Sequence[Node], most: int) -> list[tuple[Any, ...]]:
-        """What these expressions are in the rows of a public relation."""
-        return self._embedded.rows(relation, nodes, most)
-
-    def fixed_table(self, fixed: Fixed, released: tuple[FinishedTable, ...]) -> FinishedTable:
-        """Public rows made of released tables, computed once."""
-        return self._embedded.fixed_table(fixed, released)
-
-    def finish(self, question: Question, released: tuple[FinishedTable, ...]) -> list[tuple[Any, ...]]:
-        """The rows of what lies above the releases."""
-        return self._embedded.finish(question, released)
-
-    def rehearse(self, question: Question, released: tuple[FinishedTable, ...]) -> list[tuple[Any, ...]]:
-        """The same over stand-ins."""
-        return self._embedded.rehearse(question, released)
 
     def stop(self) -> None:
         """End every run, now and later: the server shuts down."""
@@ -346,7 +286,7 @@ def _check_columns(table: Table, there: ServerTable) -> None:
     if missing:
         raise PolicyError(
             f'table "{table.name}" has no column "{missing[0]}" that can be read',
-            detail=f"There are: {', '.join(sorted(there.columns))}.",
+            detail=f"Columns: {', '.join(sorted(there.columns))}.",
             hint="Names must match to the letter; the role needs SELECT; types must be the server's own.",
         )
 
@@ -363,12 +303,13 @@ def _check_units(policy: Policy, tables: Tables) -> None:
         unit = table.unit
         if not isinstance(unit, UnitJoin):
             continue
-        _check_alike(tables, (table.name, unit.column), (unit.table, unit.key))
-        if unit.key not in tables[unit.table].unique:
+        for column, key in unit.pairs:
+            _check_alike(tables, (table.name, column), (unit.table, key))
+        if not catalog.is_unique(frozenset(unit.keys), tables[unit.table].unique):
             raise PolicyError(
-                f'"{unit.table}.{unit.key}" is a key to people, but the server does not enforce that it is unique',
+                f'"{unit.place}" is a key to people, but the server does not enforce that it is unique',
                 detail="Rows of a live database change, so checking once is not enough.",
-                hint=f"Add a primary key, or CREATE UNIQUE INDEX ON {unit.table} ({unit.key}).",
+                hint=f"Add a primary key, or CREATE UNIQUE INDEX ON {unit.table} ({', '.join(unit.keys)}).",
             )
 
 
@@ -377,7 +318,7 @@ def _check_plain(table: Table, tables: Tables) -> None:
     unit = table.unit
     named = [(table.name, unit)] if isinstance(unit, str) else []
     if isinstance(unit, UnitJoin):
-        named = [(table.name, unit.column), (unit.table, unit.key)]
+        named = [end for column, key in unit.pairs for end in ((table.name, column), (unit.table, key))]
     for place, name in named:
         column = tables[place].columns.get(name)
         if column is not None and not column.can_name_persons:
@@ -388,10 +329,20 @@ def _check_plain(table: Table, tables: Tables) -> None:
             )
 
 
-def _keys(policy: Policy, tables: Tables) -> frozenset[tuple[str, str]]:
-    """The keys that lead to persons: full names of tables, and columns."""
+def _keys(policy: Policy, tables: Tables) -> frozenset[tuple[str, frozenset[str]]]:
+    """The keys that lead to persons: full names of tables, and their columns."""
     joins = [table.unit for table in policy.tables.values() if isinstance(table.unit, UnitJoin)]
-    return frozenset((tables[one.table].full, one.key) for one in joins if tables[one.table].view is None)
+    return frozenset((tables[one.table].full, frozenset(one.keys)) for one in joins if tables[one.table].view is None)
+
+
+def _unique_units(policy: Policy, tables: Tables) -> dict[str, tuple[str, frozenset[str]]]:
+    """Tables whose unit the server keeps unique, by name, with their full names and units."""
+    units = {t.name: t.unit for t in policy.tables.values() if isinstance(t.unit, str) and tables[t.name].view is None}
+    return {
+        name: (tables[name].full, frozenset({unit}))
+        for name, unit in units.items()
+        if catalog.is_unique(frozenset({unit}), tables[name].unique)
+    }
 
 
 def _check_partition(policy: Policy) -> None:

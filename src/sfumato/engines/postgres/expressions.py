@@ -10,6 +10,26 @@ from __future__ import annotations
 from collections.abc import Callable
 from fractions import Fraction
 
+from sfumato.algebra import geo_cells
+from sfumato.algebra.functions import FUNCTIONS, add_spellings, common_grid
+from sfumato.algebra.functions.curves import written
+from sfumato.algebra.functions.interval_ends import ENDS, misplaced
+from sfumato.algebra.functions.times import MICRO
+from sfumato.algebra.tree import (
+    DATE,
+    DOUBLE,
+    INTEGER,
+    INTERVAL,
+    NULL,
+    NUMBERS,
+    TEXT,
+    TIMESTAMP,
+    Call,
+    Column,
+    Constant,
+    Facts,
+    Node,
+)
 from sfumato.engines.postgres import casts, doubles, letters, times
 from sfumato.engines.postgres.moments import MOMENTS, difference
 from sfumato.engines.postgres.spelling import (
@@ -27,26 +47,6 @@ from sfumato.engines.postgres.spelling import (
 from sfumato.engines.postgres.texts import TEXTS
 from sfumato.errors import QueryError
 from sfumato.interrupts import step
-from sfumato.sql import geo_cells
-from sfumato.sql.functions import FUNCTIONS, add_spellings, common_grid
-from sfumato.sql.functions.curves import written
-from sfumato.sql.functions.interval_ends import ENDS, misplaced
-from sfumato.sql.tree import (
-    DATE,
-    DOUBLE,
-    INTEGER,
-    INTERVAL,
-    NULL,
-    NUMBERS,
-    TEXT,
-    TIMESTAMP,
-    Call,
-    Column,
-    Constant,
-    Facts,
-    Node,
-    children,
-)
 
 ENGINE = "postgres"
 _Spelling = Callable[[Call], str]
@@ -71,14 +71,6 @@ def expression(node: Node) -> str:
     raise AssertionError(f"{type(node).__name__} is written by its relation")
 
 
-def patterns_in(node: Node) -> list[str]:
-    """The regular expressions of a node: a server reads one when it first meets a row, so a dry run reads them."""
-    found = [pattern for child in children(node) for pattern in patterns_in(child)]
-    if isinstance(node, Call) and node.name in ("regexp_like", "regexp_replace", "regexp_substring"):
-        found += [str(arg.value) for arg in node.args[1:2] if isinstance(arg, Constant)]
-    return found
-
-
 # numbers
 def steps(node: Node, grid: Fraction, wide: bool = False) -> str:
     """An exact number in steps of a finer grid; the caller says that bigint holds it, or that it is `wide`."""
@@ -89,7 +81,10 @@ def steps(node: Node, grid: Fraction, wide: bool = False) -> str:
         inner = f"{inner}::numeric"
     ratio = Fraction(node.facts.grid or 1) / grid
     assert ratio.denominator == 1, "a finer grid"
-    return inner if ratio == 1 else f"({inner} * {ratio.numerator})"
+    if ratio == 1:
+        return inner
+    scaled = f"({inner} * {ratio.numerator})"
+    return scaled if node.facts.bounded else _limited(scaled)
 
 
 def narrowed(sql: str, facts: Facts) -> str:
@@ -98,10 +93,13 @@ def narrowed(sql: str, facts: Facts) -> str:
 
 
 def held(sql: str, facts: Facts) -> str:
-    """A numeric that may grow with each product: NULL beyond 127 bits, where it has no bounds."""
-    if facts.bounded:
-        return narrowed(sql, facts)
-    return once({"x": sql}, f"CASE WHEN x BETWEEN {-LARGEST} AND {LARGEST - 1} THEN x END")
+    """A number of the type of its facts; without bounds it is limited."""
+    return narrowed(sql, facts) if facts.bounded else _limited(sql)
+
+
+def _limited(sql: str) -> str:
+    """A number without bounds: NULL where its size needs more than 127 bits, as in the embedded engine."""
+    return once({"x": sql}, f"CASE WHEN abs(x) < {LARGEST} THEN x END")
 
 
 def common(nodes: tuple[Node, ...]) -> tuple[Fraction, bool]:
@@ -145,7 +143,7 @@ def _arithmetic(node: Call) -> str:
         return held(f"({x} * {y})", node.facts) if wide else f"({x} * {y})"
     grid, wide = common((a, b, node))
     x, y = steps(a, grid, wide), steps(b, grid, wide)
-    return narrowed(f"({x} {node.name} {y})", node.facts) if wide else f"({x} {node.name} {y})"
+    return held(f"({x} {node.name} {y})", node.facts) if wide else f"({x} {node.name} {y})"
 
 
 def _of_doubles(node: Call) -> str:
@@ -435,6 +433,7 @@ SPELLINGS: dict[str, _Spelling] = {
     "-": _arithmetic,
     "*": _arithmetic,
     "/": _divide,
+    "interval_of": lambda node: steps(node.args[0], MICRO, not is_small(node.facts)),
     "%": _quotient,
     "div": _quotient,
     "negate": _signed("(-{0})"),
@@ -487,4 +486,4 @@ SPELLINGS: dict[str, _Spelling] = {
 """Every function below a release, and how it is written."""
 add_spellings(ENGINE, SPELLINGS)
 
-__all__ = ["SPELLINGS", "alike", "common", "double", "expression", "patterns_in", "represented", "steps"]
+__all__ = ["SPELLINGS", "alike", "common", "double", "expression", "represented", "steps"]

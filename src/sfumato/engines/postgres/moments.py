@@ -7,10 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from sfumato.algebra.functions.times import PARSED, names, parsed, pieces
+from sfumato.algebra.tree import DATE, INTERVAL, Call
 from sfumato.engines.postgres import casts
 from sfumato.engines.postgres.spelling import once
-from sfumato.sql.functions.times import PARSED, names, parsed, pieces
-from sfumato.sql.tree import DATE, INTERVAL, Call
 from sfumato.types import string
 
 _DAY = 86_400_000_000

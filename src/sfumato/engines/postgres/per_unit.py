@@ -7,22 +7,14 @@ clamped to its bounds here, where it is derived.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from fractions import Fraction
 
+from sfumato.algebra.aggregates.over_unit import FINER, parts_of
+from sfumato.algebra.tree import BOOLEAN, Aggregate, Facts, Node, Over, Sorted
 from sfumato.engines.postgres import doubles
 from sfumato.engines.postgres.expressions import expression, truth
 from sfumato.engines.postgres.spelling import identifier, once, type_of
-from sfumato.sql.aggregates.over_unit import FINER, parts_of
-from sfumato.sql.tree import BOOLEAN, Aggregate, Facts, Node, Over, Sorted
-
-
-@dataclass(frozen=True)
-class UnitSql:
-    """What the server aggregates, by name, and the value that is made of it."""
-
-    columns: dict[str, str]
-    value: str
+from sfumato.engines.remote.selects import UnitSql
 
 
 def sort_key(item: Sorted) -> str:

@@ -13,11 +13,11 @@ from fractions import Fraction
 
 import pyarrow as pa
 
+from sfumato.algebra.tree import BOOLEAN, DATE, INTEGER, TEXT, TIMESTAMP, Facts
 from sfumato.engines.postgres import casts, doubles
 from sfumato.engines.postgres.source import DAY, FLOAT, MOMENT, NUMERIC, TEXTUAL, TRUTH, WHOLE, ZONED, SourceColumn
 from sfumato.engines.postgres.spelling import is_small, literal, null, number, once, text, type_of, whole
 from sfumato.policy import PolicyColumn as Declared
-from sfumato.sql.tree import BOOLEAN, DATE, INTEGER, TEXT, TIMESTAMP, Facts
 from sfumato.types import identifier as quoted
 
 _TIME = "'^ *[0-9]{4}-[0-9]{2}-[0-9]{2}[ T][0-9]{2}:[0-9]{2}:[0-9]{2}([.][0-9]{1,6})? *$'"

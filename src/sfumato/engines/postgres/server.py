@@ -15,7 +15,7 @@ from weakref import WeakSet
 from sfumato.engines.base import OPERATOR
 from sfumato.engines.postgres.settings import LATER, LOOKED_AT, SET, TIMEOUTS
 from sfumato.errors import EngineError, InputError, PolicyError
-from sfumato.interrupts import Leash, watched
+from sfumato.interrupts import CancelScope, watched
 
 OLDEST = 130000
 """Versions before 13 are not supported."""
@@ -35,7 +35,7 @@ class PostgresServer:
         self._idle: list[Any] = []
         self._lock, self._mine = threading.Lock(), threading.local()
         self._spoilt: WeakSet[Any] = WeakSet()
-        self.life = Leash()
+        self.life = CancelScope()
         connection = self._connect()
         info = connection.info
         self.version, encoding = info.server_version, info.parameter_status("server_encoding") or ""
@@ -74,7 +74,7 @@ class PostgresServer:
         return made
 
     @contextmanager
-    def reading(self, *leashes: Leash | None, seconds: float | None = None, bare: bool = False) -> Iterator[Any]:
+    def reading(self, *leashes: CancelScope | None, seconds: float | None = None, bare: bool = False) -> Iterator[Any]:
         """A cursor in a snapshot of its own, or in the one that this thread holds; it ends with these leashes.
 
         `bare` keeps the search path of the role: for the catalog alone.

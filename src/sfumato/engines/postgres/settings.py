@@ -44,7 +44,7 @@ TIMEOUTS = ("statement_timeout", "lock_timeout", "idle_in_transaction_session_ti
 LATER = {"client_connection_check_interval": (140000, "2000"), "transaction_timeout": (170000, "0")}
 """Settings that older versions do not have: from which version on, and their value."""
 LOOKED_AT = {
-    "temp_file_limit": ("-1", "A run that was paid for would fail where there are more rows than the limit holds."),
+    "temp_file_limit": ("-1", "A charged query would fail if there are more rows than the limit allows."),
     "zero_damaged_pages": ("off", "Rows of a damaged page would be left out without a word."),
     "ignore_checksum_failure": ("off", "A damaged page would be read as if it were whole."),
 }

@@ -1,7 +1,7 @@
 """The owner's tables as the server's catalog describes them: names, types, and what the server enforces.
 
 Comes in: rows of the catalog. Goes out: frozen records. A fact is taken only where the server keeps it true for every
-committed row: an index that is unique, valid, ready, immediate, without a condition, on one bare column.
+committed row: an index that is unique, valid, ready, immediate, without a condition, on bare columns.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from sfumato.sql.tree import BOOLEAN, DATE, DECIMAL, DOUBLE, INTEGER, TEXT, TIMESTAMP
+from sfumato.algebra.tree import BOOLEAN, DATE, DECIMAL, DOUBLE, INTEGER, TEXT, TIMESTAMP
 from sfumato.types import identifier as quoted
 
 WHOLE, NUMERIC, FLOAT, TRUTH, DAY, MOMENT, ZONED, TEXTUAL, OTHER = (
@@ -49,6 +49,7 @@ class SourceColumn:
     type: str
     enum: tuple[str, ...] | None = None
     not_null: bool = False
+    """Whether the table itself keeps it from being NULL: a domain does not in all cases."""
     digits: int | None = None
     """Digits after the point of a numeric that has so many."""
 
@@ -97,12 +98,12 @@ class ForeignKey:
 
 @dataclass(frozen=True, slots=True)
 class ServerTable:
-    """A table: where it is, its columns, those that are unique by themselves, and its keys to other tables."""
+    """A table: where it is, its columns, those that are unique together, and its keys to other tables."""
 
     name: str
     schema: str
     columns: Mapping[str, SourceColumn]
-    unique: frozenset[str] = frozenset()
+    unique: frozenset[frozenset[str]] = frozenset()
     foreign: tuple[ForeignKey, ...] = ()
     view: str | None = None
     comment: str | None = field(default=None)

@@ -11,9 +11,9 @@ import re
 from datetime import date, datetime
 from fractions import Fraction
 
+from sfumato.algebra.interval_values import Span
+from sfumato.algebra.tree import BOOLEAN, DATE, DOUBLE, INTERVAL, NULL, TEXT, TIMESTAMP, Facts, Node
 from sfumato.errors import QueryError
-from sfumato.sql.interval_values import Span
-from sfumato.sql.tree import BOOLEAN, DATE, DOUBLE, INTERVAL, NULL, TEXT, TIMESTAMP, Facts, Node
 from sfumato.types import identifier as quoted
 from sfumato.types import string
 

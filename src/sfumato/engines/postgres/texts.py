@@ -7,11 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from sfumato.algebra.functions.curves import written as numbers
+from sfumato.algebra.pattern_meaning import template
+from sfumato.algebra.tree import Call, Constant
 from sfumato.engines.postgres.spelling import once
 from sfumato.engines.postgres.spelling import text as written
-from sfumato.sql.functions.curves import written as numbers
-from sfumato.sql.pattern_meaning import template
-from sfumato.sql.tree import Call, Constant
 
 
 def split_part(node: Call, args: list[str]) -> str:

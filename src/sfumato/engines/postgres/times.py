@@ -7,10 +7,10 @@ from __future__ import annotations
 
 from datetime import date
 
+from sfumato.algebra import interval_values as intervals
+from sfumato.algebra.tree import DATE, Call
 from sfumato.engines.postgres.spelling import once
 from sfumato.errors import QueryError
-from sfumato.sql import interval_values as intervals
-from sfumato.sql.tree import DATE, Call
 
 _EARLIEST, _LATEST = -4000 * 366, 200_000 * 365
 """Days from the year 1 on that a timestamp of the server surely holds."""

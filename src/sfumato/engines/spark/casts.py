@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from fractions import Fraction
 
+from sfumato.algebra.functions.casts import WIDTHS, decimal_size, target, whole_range
+from sfumato.algebra.functions.curves import away
+from sfumato.algebra.tree import BOOLEAN, DATE, DECIMAL, DOUBLE, INTEGER, NULL, NUMBERS, TEXT, TIMESTAMP, Call, Facts
 from sfumato.engines.spark import doubles, expressions
 from sfumato.engines.spark.spelling import WIDE, is_small, null, once, text, whole
-from sfumato.sql.functions.casts import WIDTHS, decimal_size, target, whole_range
-from sfumato.sql.functions.curves import away
-from sfumato.sql.tree import BOOLEAN, DATE, DECIMAL, DOUBLE, INTEGER, NULL, NUMBERS, TEXT, TIMESTAMP, Call, Facts
 
 BLANKS = text(" \t\n\f\r\x0b")
 _SPACE = r"[ \t\n\f\r]*"

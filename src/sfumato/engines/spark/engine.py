@@ -9,23 +9,29 @@ from __future__ import annotations
 
 import hashlib
 import secrets
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
 from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
-from fractions import Fraction
 from itertools import pairwise
 from typing import Any
 
 import pyarrow as pa
 
+from sfumato.algebra.column_elements import Elements
+from sfumato.algebra.finished_tables import FinishedTable
+from sfumato.algebra.job import Job
+from sfumato.algebra.table_scans import scan_of
+from sfumato.algebra.unit_histogram import Histogram
 from sfumato.engines.base import JobRows, Measured, Rows, Say, failure
 from sfumato.engines.duckdb import DuckDB
-from sfumato.engines.spark import measuring
+from sfumato.engines.remote.engine import CompiledJob, RemoteEngine
+from sfumato.engines.remote.measuring import Measuring
+from sfumato.engines.remote.selects import PassedRows
+from sfumato.engines.spark.dialect import writer
 from sfumato.engines.spark.files import stamp_of
-from sfumato.engines.spark.jobs import SALT, SparkJob, SparkStatement, compile_job, is_one_pass
-from sfumato.engines.spark.relations import SparkHanded, SparkWriter
+from sfumato.engines.spark.jobs import SALT, SparkStatement, compile_job
 from sfumato.engines.spark.reports import elements_of, histogram_of
 from sfumato.engines.spark.scans import public_value
 from sfumato.engines.spark.session import SparkServer
@@ -36,18 +42,6 @@ from sfumato.errors import PolicyError, SfumatoError
 from sfumato.interrupts import FREE_SECONDS, Slots, current, stopped
 from sfumato.policy import Policy, Table, UnitJoin
 from sfumato.recent import Recent
-from sfumato.sql.aggregates import AGGREGATES
-from sfumato.sql.aggregates.base import CHOICE
-from sfumato.sql.bind.sources import scan_of
-from sfumato.sql.finished_tables import FinishedTable
-from sfumato.sql.job import Job
-from sfumato.sql.public_rows import KeyList, TableValues
-from sfumato.sql.query_binding import Question
-from sfumato.sql.relations import Fixed, Kept, Relation
-from sfumato.sql.release.column_elements import Elements
-from sfumato.sql.release.releases import Cut
-from sfumato.sql.release.unit_histogram import Histogram
-from sfumato.sql.tree import Node
 from sfumato.types import Exact
 
 _REMEMBERED = 32 * 2**20
@@ -65,7 +59,7 @@ ARROW = {
 }
 
 
-class Spark:
+class Spark(RemoteEngine):
     """The owner's tables where Spark reads them."""
 
     def __init__(self, policy: Policy) -> None:
@@ -73,9 +67,8 @@ class Spark:
         assert policy.source.dsn is not None
         assert isinstance(policy.source.files, dict)
         self._server, self._free = SparkServer(policy.source.dsn), Slots(_FREE, _FREE // 2)
-        self._compiled: Recent[SparkJob] = Recent(_REMEMBERED)
+        self._compiled: Recent[CompiledJob[SparkStatement]] = Recent(_REMEMBERED)
         self._tried: Recent[bool] = Recent(_REMEMBERED)
-        self._beside: DuckDB | None = None
         self._opened = secrets.token_hex(16)
         try:
             self.tables: SparkTables = {
@@ -114,19 +107,10 @@ class Spark:
         ]
         return pa.table(arrays, list(shown))
 
-    @property
-    def _embedded(self) -> DuckDB:
-        assert self._beside is not None
-        return self._beside
-
     # the source
     def schema(self, table: Table) -> dict[str, str]:
         """The columns of a table with their types, in the policy's words, as Spark declares them."""
         return {name: column.word for name, column in self.tables[table.name].columns.items()}
-
-    def public_numbers(self, table: Table) -> dict[str, tuple[Fraction, Fraction, Fraction]]:
-        """The exact numbers of a public table: the lowest and the highest value, and the grid of their type."""
-        return self._embedded.public_numbers(table)
 
     def check_scan(self, policy: Policy, name: str) -> None:
         """Raise QueryError where a table cannot be scanned as it is declared; no row is read."""
@@ -134,7 +118,7 @@ class Spark:
             self._embedded.check_scan(policy, name)
             return
         scan = scan_of(policy.tables[name], policy, 0)
-        SparkWriter(self.tables).select(scan, scan.columns)
+        writer(self.tables).select(scan, scan.columns)
 
     def keep(self, policy: Policy, names: Iterable[str]) -> None:
         """Keep public tables as their scans give them; others stay where they are."""
@@ -143,10 +127,6 @@ class Spark:
                 self.check_scan(policy, name)
         self._embedded.keep(policy, [name for name in names if policy.tables[name].public])
 
-    def stored(self) -> frozenset[str]:
-        """The tables that are kept: public ones."""
-        return self._embedded.stored()
-
     def views(self) -> dict[str, str]:
         """None: a view of a catalog is refused when it is opened."""
         return {}
@@ -154,15 +134,14 @@ class Spark:
     def measure(self, policy: Policy, say: Say) -> dict[str, Measured]:
         """How far the rows keep to what was declared, for the owner alone."""
         try:
-            return measuring.measure(policy, self.tables, self._server, say)
+            return Measuring(writer(self.tables), self._one_row).tables(policy, policy.tables, say)
         except SfumatoError:
             raise
         except Exception as error:  # noqa: BLE001  whatever Spark says
             raise failure(error, paid=False) from None
 
-    def salt(self) -> str:
-        """The hash key by which a person's open keys are kept: a new one each time."""
-        return secrets.token_hex(16)
+    def _one_row(self, sql: str) -> list[int]:
+        return [int(column[0].as_py() or 0) for column in self._server.cells(sql).columns]
 
     @contextmanager
     def snapshot(self) -> Iterator[None]:
@@ -189,7 +168,7 @@ class Spark:
         """Write a job, or raise QueryError where it cannot be; nothing is run."""
         self.compiled(job)
 
-    def compiled(self, job: Job) -> SparkJob:
+    def compiled(self, job: Job) -> CompiledJob[SparkStatement]:
         """The statements of a job, written once."""
         key = id(job), job
         found = self._compiled.get(key)
@@ -215,20 +194,11 @@ class Spark:
 
     def run(self, job: Job, fixed: Mapping[int, FinishedTable], salt: str) -> JobRows:
         """The rows of a job."""
-        written, keys = self.compiled(job), len(job.kept)
         self._check_files(paid=True)
         self._check_keys(paid=True)
-        sums = [] if written.sums is None else self._paid(written.sums, fixed, salt, keys)
-        people = [] if written.people is None else self._paid(written.people, fixed, salt, len(job.chosen))
-        if is_one_pass(job):  # the last of the sums is the number of people
-            last, order = sum(len(bundle.parts) for bundle in job.bundles), [job.kept.index(i) for i in job.chosen]
-            people = [(tuple(group[i] for i in order), row.some(last, 1)) for group, row in sums]
-        extras = []
-        for aggregate, statement in zip(job.extras, written.extras, strict=True):
-            width = keys + (AGGREGATES[aggregate.name].measure == CHOICE)
-            extras.append(self._paid(statement, fixed, salt, width))
+        found = self.compiled(job).rows(job, lambda statement, keys: self._paid(statement, fixed, salt, keys))
         self._check_files(paid=True)
-        return JobRows(sums, people, tuple(extras))
+        return found
 
     def _paid(self, statement: SparkStatement, fixed: Mapping[int, FinishedTable], salt: str, keys: int) -> Rows:
         """Rows as (group, sealed sums). It was paid for: nothing but the end of the server interrupts it."""
@@ -255,17 +225,11 @@ class Spark:
         typed += [[_whole(value) for value in values] for values in columns[len(typed) :]]
         return list(zip(*typed, strict=True))
 
-    def _rows_of(self, handed: SparkHanded, fixed: Mapping[int, FinishedTable]) -> pa.Table:
-        of = handed.relation
-        if isinstance(of, Fixed) and of.kept is None and of.number in fixed:
-            table = fixed[of.number]
-            columns, count = [table.values(name) for name in handed.columns], len(table.values(next(iter(table.kinds))))
-        else:
-            rows = self._embedded.public_rows(of, handed.columns)
-            columns, count = [[row[i] for row in rows] for i in range(len(handed.columns))], len(rows)
+    def _rows_of(self, handed: PassedRows, fixed: Mapping[int, FinishedTable]) -> pa.Table:
+        columns, count = self.handed_columns(handed, fixed)
         if not handed.columns:
             return pa.table([pa.array([1] * count, pa.int64())], ["_"])
-        kinds = [ARROW[type_of(of.columns[name].facts)] for name in handed.columns]
+        kinds = [ARROW[type_of(handed.relation.columns[name].facts)] for name in handed.columns]
         arrays = [pa.array([sent(v, k) for v in values], k) for values, k in zip(columns, kinds, strict=True)]
         return pa.table(arrays, [identifier(name).strip("`") for name in handed.columns])
 
@@ -277,13 +241,14 @@ class Spark:
         """
         if paid and all(self.tables[name].files for name, _ in self._keys):
             return
-        for name, key in sorted(self._keys):
-            column, place = self.tables[name].columns[key].raw("t"), self.tables[name].place
-            twice = f"SELECT {column} AS k FROM {place} AS t WHERE {column} IS NOT NULL GROUP BY {column}"
+        for name, keys in sorted(self._keys):
+            columns, place = [self.tables[name].columns[key].raw("t") for key in keys], self.tables[name].place
+            known = " AND ".join(f"{column} IS NOT NULL" for column in columns)
+            twice = f"SELECT 1 AS k FROM {place} AS t WHERE {known} GROUP BY {', '.join(columns)}"
             found = self._server.cells(f"SELECT COUNT(*) AS n FROM ({twice} HAVING COUNT(*) > 1) AS q")
             if found.column(0)[0].as_py():
                 error = PolicyError(
-                    f'"{name}.{key}" leads to people, but its values are not unique',
+                    f'"{name}.{", ".join(keys)}" leads to people, but its values are not unique',
                     hint="Name a column that has each value once.",
                 )
                 raise failure(error) if paid else error
@@ -295,51 +260,6 @@ class Spark:
     def elements(self, of: Elements) -> Rows:
         """Rows without a key: a value in steps of its grid, and how often it occurs."""
         return self._paid(elements_of(of, self.tables), {}, "", 0)
-
-    def first_digest(self, policy: Policy, noise: str, cuts: tuple[Cut, ...]) -> str | None:  # noqa: ARG002  nothing to look for
-        """There were no answers of this engine before the normal form."""
-        return None
-
-    def first_text(self, of: Histogram | Elements) -> str | None:  # noqa: ARG002  nothing to look for
-        """Nor keys of that time."""
-        return None
-
-    # public rows, and above the releases
-    def fix(self, relation: Relation) -> Kept:
-        """Public rows that private rows will meet, computed once; kept as long as the handle."""
-        return self._embedded.fix(relation)
-
-    def public_rows(self, relation: Relation, names: Sequence[str]) -> list[tuple[Any, ...]]:
-        """Columns of a public table or of kept public rows, as private rows meet them."""
-        return self._embedded.public_rows(relation, names)
-
-    def images(self, keys: KeyList) -> list[tuple[Any, ...]]:
-        """The different images of a list of keys, in order."""
-        return self._embedded.images(keys)
-
-    def count_values(self, table: TableValues) -> int:
-        """How many rows these values of a public table are."""
-        return self._embedded.count_values(table)
-
-    def most_alike(self, relation: Relation, nodes: Sequence[Node]) -> int:
-        """The largest number of alike rows of a public relation, as private rows will meet it."""
-        return self._embedded.most_alike(relation, nodes)
-
-    def rows(self, relation: Relation, nodes: Sequence[Node], most: int) -> list[tuple[Any, ...]]:
-        """What these expressions are in the rows of a public relation."""
-        return self._embedded.rows(relation, nodes, most)
-
-    def fixed_table(self, fixed: Fixed, released: tuple[FinishedTable, ...]) -> FinishedTable:
-        """Public rows made of released tables, computed once."""
-        return self._embedded.fixed_table(fixed, released)
-
-    def finish(self, question: Question, released: tuple[FinishedTable, ...]) -> list[tuple[Any, ...]]:
-        """The rows of what lies above the releases."""
-        return self._embedded.finish(question, released)
-
-    def rehearse(self, question: Question, released: tuple[FinishedTable, ...]) -> list[tuple[Any, ...]]:
-        """The same over stand-ins."""
-        return self._embedded.rehearse(question, released)
 
     def stop(self) -> None:
         """End every run, now and later: the server shuts down."""
@@ -379,8 +299,8 @@ def sent(value: Any, kind: pa.DataType) -> Any:
 
 def _read(policy: Policy, table: Table) -> list[str]:
     """The columns of a table that are read: those that are declared, its unit, and keys that lead to it."""
-    unit = [table.unit] if isinstance(table.unit, str) else [table.unit.column] if table.unit is not None else []
-    return [*table.columns, *unit, *(key for name, key in _keys(policy) if name == table.name)]
+    unit = [table.unit] if isinstance(table.unit, str) else [c for c, _ in table.unit.pairs] if table.unit else []
+    return [*table.columns, *unit, *(key for name, keys in _keys(policy) if name == table.name for key in keys)]
 
 
 def _check_columns(policy: Policy, table: Table, there: SparkTable) -> None:
@@ -388,7 +308,7 @@ def _check_columns(policy: Policy, table: Table, there: SparkTable) -> None:
     if missing:
         raise PolicyError(
             f'table "{table.name}" has no column "{missing[0]}"',
-            detail=f"There are: {', '.join(sorted(there.columns))}.",
+            detail=f"Columns: {', '.join(sorted(there.columns))}.",
             hint="Names must match to the letter.",
         )
 
@@ -399,9 +319,10 @@ def _check_units(policy: Policy, tables: SparkTables) -> None:
     units = [(table.name, table.unit) for table in private if isinstance(table.unit, str)]
     pairs = list(pairwise(units))
     pairs += [
-        ((table.name, table.unit.column), (table.unit.table, table.unit.key))
+        ((table.name, column), (table.unit.table, key))
         for table in private
         if isinstance(table.unit, UnitJoin)
+        for column, key in table.unit.pairs
     ]
     for name, key in sorted({end for pair in pairs for end in pair} | set(units)):
         if not tables[name].columns[key].can_name_persons:
@@ -421,10 +342,10 @@ def _check_units(policy: Policy, tables: SparkTables) -> None:
             )
 
 
-def _keys(policy: Policy) -> frozenset[tuple[str, str]]:
-    """The keys that lead to persons."""
+def _keys(policy: Policy) -> frozenset[tuple[str, tuple[str, ...]]]:
+    """The keys that lead to persons: tables, and their columns."""
     joins = [table.unit for table in policy.tables.values() if isinstance(table.unit, UnitJoin)]
-    return frozenset((one.table, one.key) for one in joins)
+    return frozenset((one.table, one.keys) for one in joins)
 
 
 def _check_partition(policy: Policy) -> None:

@@ -10,7 +10,28 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from fractions import Fraction
+from math import ceil
 
+from sfumato.algebra import geo_cells
+from sfumato.algebra.functions import FUNCTIONS, add_spellings, common_grid
+from sfumato.algebra.functions.curves import written
+from sfumato.algebra.functions.interval_ends import ENDS, misplaced
+from sfumato.algebra.functions.times import MICRO
+from sfumato.algebra.tree import (
+    DATE,
+    DOUBLE,
+    INTEGER,
+    INTERVAL,
+    NULL,
+    NUMBERS,
+    TEXT,
+    TIMESTAMP,
+    Call,
+    Column,
+    Constant,
+    Facts,
+    Node,
+)
 from sfumato.engines.spark import casts, doubles, letters, texts, times
 from sfumato.engines.spark.spelling import (
     ROOMY,
@@ -34,25 +55,6 @@ from sfumato.engines.spark.texts import TEXTS
 from sfumato.engines.spark.times import TIMES, difference
 from sfumato.errors import QueryError
 from sfumato.interrupts import step
-from sfumato.sql import geo_cells
-from sfumato.sql.functions import FUNCTIONS, add_spellings, common_grid
-from sfumato.sql.functions.curves import written
-from sfumato.sql.functions.interval_ends import ENDS, misplaced
-from sfumato.sql.tree import (
-    DATE,
-    DOUBLE,
-    INTEGER,
-    INTERVAL,
-    NULL,
-    NUMBERS,
-    TEXT,
-    TIMESTAMP,
-    Call,
-    Column,
-    Constant,
-    Facts,
-    Node,
-)
 
 ENGINE = "spark"
 _Spelling = Callable[[Call], str]
@@ -436,17 +438,29 @@ def _geo_cell(node: Call) -> str:
     column = _cell_place(lon, grid.west, grid.width * grid.unit, grid.columns)
     north = _degrees(f"({row} * {grid.height}L + {whole(int(south))})", grid.digits)
     east = _degrees(f"({column} * {grid.width}L + {whole(int(west))})", grid.digits)
-    unknown = " OR ".join(f"{expression(arg)} IS NULL" for arg in node.args)
+    axes = (lat, grid.south), (lon, grid.west)
+    unknown = " OR ".join(f"{steps(arg, _axis_grid(arg, low), True)} IS NULL" for arg, low in axes)
     return f"CASE WHEN {unknown} THEN NULL ELSE concat({north}, ',', {east}) END"
 
 
+def _axis_grid(arg: Node, low: Fraction) -> Fraction:
+    """The grid on which a coordinate and the end of its axis both lie."""
+    return common_grid(arg.facts.grid, abs(low)) or Fraction(1)
+
+
 def _cell_place(arg: Node, low: Fraction, side: Fraction, count: int) -> str:
-    """In which of `count` cells of one axis a coordinate lies, from 0; beyond the ends, in the first or the last."""
-    own = common_grid(arg.facts.grid, abs(low)) or Fraction(1)
+    """In which of `count` cells of one axis a coordinate lies, from 0; beyond the ends, in the first or the last.
+
+    It is held to the ends before anything is computed with it, so that no number is too large.
+    """
+    own = _axis_grid(arg, low)
     ratio, start = own / side, int(low / own)
-    if (size(arg.facts) / own + abs(start)) * ratio.numerator > ROOMY:
+    end = start + ceil(count / ratio)
+    if max(abs(start), abs(end), (end - start) * ratio.numerator) > ROOMY:
         raise too_many_digits(arg)
-    above = f"({steps(arg, own, True)} - {whole(start, wide=True)}) * {whole(ratio.numerator, wide=True)}"
+    first, last = whole(start, wide=True), whole(end, wide=True)
+    held = f"LEAST(GREATEST({steps(arg, own, True)}, {first}), {last})"
+    above = f"({held} - {first}) * {whole(ratio.numerator, wide=True)}"
     place = quotient(above, whole(ratio.denominator, wide=True))
     return f"CAST(LEAST(GREATEST({place}, {whole(0, wide=True)}), {whole(count - 1, wide=True)}) AS BIGINT)"
 
@@ -468,7 +482,7 @@ def _not_yet(node: Call) -> QueryError:
     return QueryError(
         f"{node.name.upper()} is not supported over Spark yet",
         position=node.position,
-        hint="It is above the aggregates, over what was released.",
+        hint="Use it above the aggregates, on released numbers.",
     )
 
 
@@ -481,6 +495,7 @@ SPELLINGS: dict[str, _Spelling] = {
     "-": _arithmetic,
     "*": _arithmetic,
     "/": _divide,
+    "interval_of": lambda node: steps(node.args[0], MICRO, not is_small(node.facts)),
     "%": _quotient,
     "div": _quotient,
     "negate": _signed("(- {0})", negative),

@@ -17,7 +17,7 @@ Checked by: unit::a_pattern_that_goes_back_too_often_is_refused, unit::the_bound
 
 from __future__ import annotations
 
-from sfumato.sql.pattern_meaning import Characters, Piece, read
+from sfumato.algebra.pattern_meaning import Characters, Piece, read
 
 MOST = 10**8
 """Steps for one text: about a second."""

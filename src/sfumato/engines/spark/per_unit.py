@@ -7,26 +7,18 @@ bounds here, where it is derived. Spark's own percentiles are doubles: here they
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from fractions import Fraction
 
+from sfumato.algebra.aggregates.over_unit import FINER, parts_of
+from sfumato.algebra.tree import Aggregate, Facts, Node, Over, Sorted
+from sfumato.engines.remote.selects import UnitSql
 from sfumato.engines.spark import doubles
 from sfumato.engines.spark.expressions import expression, truth
 from sfumato.engines.spark.spelling import WIDE, identifier, number, once, quotient, type_of, whole
 from sfumato.errors import QueryError
-from sfumato.sql.aggregates.over_unit import FINER, parts_of
-from sfumato.sql.tree import Aggregate, Facts, Node, Over, Sorted
 
 SURELY = 1 << 30
 """Numbers of fewer steps are summed in 64 bits: 2^32 rows of one person would not leave them."""
-
-
-@dataclass(frozen=True)
-class SparkUnitSql:
-    """What Spark aggregates, by name, and the value that is made of it."""
-
-    columns: dict[str, str]
-    value: str
 
 
 def sort_key(item: Sorted) -> str:
@@ -54,26 +46,26 @@ def clamped(x: str, facts: Facts) -> str:
     return once({"x": x}, f"CAST(CASE WHEN x <= {low} THEN {low} WHEN x >= {high} THEN {high} ELSE x END AS {kind})")
 
 
-def aggregate(name: str, of: Aggregate) -> SparkUnitSql:
+def aggregate(name: str, of: Aggregate) -> UnitSql:
     """An aggregate inside a GROUP BY of the person; `name` is the column that it will be."""
     where = "" if of.where is None else f" FILTER (WHERE {truth(of.where)})"
     x = "*" if of.arg is None else expression(of.arg)
     first, second, third = (identifier(f"{name}#{i}") for i in range(3))
     if of.name in ("count", "count_distinct"):
         word = "DISTINCT " if of.name != "count" else ""
-        return SparkUnitSql({first: f"COUNT({word}{x}){where}"}, clamped(first, of.facts))
+        return UnitSql({first: f"COUNT({word}{x}){where}"}, clamped(first, of.facts))
     assert of.arg is not None
     total = f"SUM({summed(x, _largest(of.arg))}){where}"
     if of.name == "sum":
-        return SparkUnitSql({first: total}, clamped(first, of.facts))
+        return UnitSql({first: total}, clamped(first, of.facts))
     if of.name == "avg":
-        return SparkUnitSql({first: total, second: f"COUNT({x}){where}"}, _mean(first, second, of.facts))
+        return UnitSql({first: total, second: f"COUNT({x}){where}"}, _mean(first, second, of.facts))
     if of.name in ("percentile_disc", "median", "percentile_cont"):
-        return SparkUnitSql({first: f"sort_array(collect_list({x}){where})"}, _quantile(of, first))
+        return UnitSql({first: f"sort_array(collect_list({x}){where})"}, _quantile(of, first))
     if of.name.startswith(("var", "stddev")):
         return _variance(of, x, where, (first, second, third))
     extreme = {"bool_and": "MIN", "bool_or": "MAX"}.get(of.name, of.name)
-    return SparkUnitSql({first: f"{extreme}({x}){where}"}, first)
+    return UnitSql({first: f"{extreme}({x}){where}"}, first)
 
 
 def _quantile(of: Aggregate, values: str) -> str:
@@ -102,7 +94,7 @@ def _mean(total: str, count: str, facts: Facts) -> str:
     return clamped(once(wide, value), facts)
 
 
-def _variance(of: Aggregate, x: str, where: str, names: tuple[str, str, str]) -> SparkUnitSql:
+def _variance(of: Aggregate, x: str, where: str, names: tuple[str, str, str]) -> UnitSql:
     """(n sum of squares - square of sum) / (n (n - 1)), in whole numbers until the division."""
     assert of.arg is not None
     facts = of.arg.facts
@@ -116,13 +108,13 @@ def _variance(of: Aggregate, x: str, where: str, names: tuple[str, str, str]) ->
     inner = {"q": f"CAST({squares} AS DOUBLE)", "s": f"CAST({total} AS DOUBLE)", "n": f"CAST({count} AS DOUBLE)"}
     scaled = f"GREATEST(v * {factors[0]} / {factors[1]}, 0D)"
     held = once({"v": once(inner, value)}, f"CASE WHEN v IS NULL THEN NULL ELSE {scaled} END")
-    return SparkUnitSql(
+    return UnitSql(
         {squares: f"SUM({near} * {near}){where}", total: f"SUM({near}){where}", count: f"COUNT({x}){where}"},
         held if of.name.startswith("var") else f"sqrt({held})",
     )
 
 
-def window(name: str, over: Over) -> SparkUnitSql:
+def window(name: str, over: Over) -> UnitSql:
     """A window over the rows of one person, who is `_u`."""
     if over.frame.startswith("GROUPS"):
         raise QueryError(
@@ -137,11 +129,11 @@ def window(name: str, over: Over) -> SparkUnitSql:
         x = expression(over.args[0])
         total = f"SUM({summed(x, _largest(over.args[0]))}){frame}"
         if over.name == "sum":
-            return SparkUnitSql({first: total}, clamped(first, over.facts))
-        return SparkUnitSql({first: total, second: f"COUNT({x}){frame}"}, _mean(first, second, over.facts))
+            return UnitSql({first: total}, clamped(first, over.facts))
+        return UnitSql({first: total, second: f"COUNT({x}){frame}"}, _mean(first, second, over.facts))
     # how many rows further is a whole number of 32 bits
     x = ", ".join(f"CAST({expression(arg)} AS INT)" if i == 1 else expression(arg) for i, arg in enumerate(over.args))
     call = f"{over.name}({x or ('*' if over.name == 'count' else '')}){frame}"
     if over.name in ("lag", "lead", "first_value", "last_value", "min", "max"):
-        return SparkUnitSql({first: call}, first)
-    return SparkUnitSql({first: call}, clamped(first, over.facts))
+        return UnitSql({first: call}, first)
+    return UnitSql({first: call}, clamped(first, over.facts))

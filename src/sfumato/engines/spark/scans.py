@@ -13,6 +13,7 @@ from fractions import Fraction
 
 import pyarrow as pa
 
+from sfumato.algebra.tree import BOOLEAN, DATE, INTEGER, TEXT, TIMESTAMP, Facts
 from sfumato.engines.spark import casts, doubles
 from sfumato.engines.spark.expressions import narrowed
 from sfumato.engines.spark.source import DAY, FLOAT, MOMENT, NUMERIC, TEXTUAL, TRUTH, WHOLE, SparkColumn
@@ -33,7 +34,6 @@ from sfumato.engines.spark.spelling import (
 )
 from sfumato.engines.spark.spelling import quoted as quoted_name
 from sfumato.policy import PolicyColumn as Declared
-from sfumato.sql.tree import BOOLEAN, DATE, INTEGER, TEXT, TIMESTAMP, Facts
 
 _TIME = text(r"\A *[0-9]{4}-[0-9]{2}-[0-9]{2}[ T][0-9]{2}:[0-9]{2}:[0-9]{2}([.][0-9]{1,6})? *\z")
 _ENDLESS = text(r"(?i)\A *[+-]?inf(inity)? *\z")

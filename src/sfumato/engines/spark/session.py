@@ -23,7 +23,7 @@ import pyarrow as pa
 from sfumato.engines.base import OPERATOR
 from sfumato.engines.spark.settings import SETTINGS, taken_back
 from sfumato.errors import EngineError, InputError, PolicyError
-from sfumato.interrupts import Leash, watched
+from sfumato.interrupts import CancelScope, watched
 
 _CONNECT = "connect:"
 _STARTING = {
@@ -42,7 +42,7 @@ class SparkServer:
     def __init__(self, master: str) -> None:
         """Start Spark, or meet the one that runs in this process or behind an address."""
         self.connect = master.startswith(_CONNECT)
-        self.life = Leash()
+        self.life = CancelScope()
         self._context: Any = None
         self._views: set[str] = set()
         try:
@@ -177,7 +177,7 @@ class SparkServer:
             self._session.catalog.dropTempView(view)
 
     # running
-    def cells(self, sql: str, *leashes: Leash | None, seconds: float | None = None) -> pa.Table:
+    def cells(self, sql: str, *leashes: CancelScope | None, seconds: float | None = None) -> pa.Table:
         """The rows of a statement. This is the only way out of Spark: what comes here is public or aggregated."""
         with self._cancellable(*leashes, seconds=seconds), _quiet():
             return self._session.sql(sql).toArrow()
@@ -195,7 +195,7 @@ class SparkServer:
         return str(self._session.sql(f"EXPLAIN EXTENDED {sql}").toArrow().column(0)[0])
 
     @contextmanager
-    def _cancellable(self, *leashes: Leash | None, seconds: float | None = None) -> Iterator[None]:
+    def _cancellable(self, *leashes: CancelScope | None, seconds: float | None = None) -> Iterator[None]:
         tag = f"sfumato-{secrets.token_hex(8)}"
         interrupt: Any
         if self._context is not None:
@@ -286,7 +286,7 @@ def _remote(address: str) -> Any:
         ) from None
     if not address.startswith("sc://"):
         raise PolicyError(
-            f'"{address}" is no address of Spark Connect', hint='Write master = "connect: sc://HOST:15002".'
+            f'"{address}" is not a Spark Connect address', hint='Write master = "connect: sc://HOST:15002".'
         )
     with _quiet():
         return session_of.builder.remote(address).create()

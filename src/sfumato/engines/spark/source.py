@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from sfumato.algebra.tree import BOOLEAN, DATE, DECIMAL, DOUBLE, INTEGER, TEXT, TIMESTAMP
 from sfumato.engines.spark.spelling import quoted
-from sfumato.sql.tree import BOOLEAN, DATE, DECIMAL, DOUBLE, INTEGER, TEXT, TIMESTAMP
 
 WHOLE, NUMERIC, FLOAT, TRUTH, DAY, MOMENT, TEXTUAL, OTHER = (
     *("whole", "numeric", "float", "truth", "day", "moment", "textual", "other"),

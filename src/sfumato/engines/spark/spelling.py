@@ -11,9 +11,9 @@ import re
 from datetime import date, datetime
 from fractions import Fraction
 
+from sfumato.algebra.interval_values import Span
+from sfumato.algebra.tree import BOOLEAN, DATE, DOUBLE, INTERVAL, NULL, TEXT, TIMESTAMP, Facts, Node
 from sfumato.errors import QueryError
-from sfumato.sql.interval_values import Span
-from sfumato.sql.tree import BOOLEAN, DATE, DOUBLE, INTERVAL, NULL, TEXT, TIMESTAMP, Facts, Node
 
 SMALL = 1 << 62
 """Exact numbers of fewer steps are BIGINT: no sum of two of them leaves 64 bits. All others are DECIMAL(38, 0)."""
@@ -162,7 +162,7 @@ def short(sql: str, node: Node | None = None) -> str:
 def too_many_digits(node: Node | None = None) -> QueryError:
     """Refuses a number that 38 digits might not hold."""
     return QueryError(
-        "the numbers of this expression may need more than 37 digits, which Spark does not hold",
+        "the numbers of this expression may need more than 37 digits, which Spark cannot represent",
         position=0 if node is None else node.position,
         hint="Write numbers with fewer digits after the point, or declare narrower bounds.",
     )

@@ -17,10 +17,9 @@ from sfumato.engines.spark.files import check_all_are_read, check_readable, fold
 from sfumato.engines.spark.session import SparkServer
 from sfumato.engines.spark.source import SparkColumn, SparkTable
 from sfumato.errors import PolicyError
+from sfumato.policy.records import CATALOG, FORMATS
 from sfumato.policy.sections import quote
 
-FORMATS = ("parquet", "csv", "delta", "iceberg", "orc", "table")
-"""What may stand before a colon; `table` is a name of a catalog."""
 _KEPT_AS = ("parquet", "orc", "delta", "iceberg")
 _HARMLESS = {"path", "serialization.format", "compression"}
 """Options of a catalog's table that change nothing about how it is read."""
@@ -32,7 +31,7 @@ _JARS = {"delta": "io.delta:delta-spark_2.13", "iceberg": "org.apache.iceberg:ic
 def placed(written: str) -> tuple[str, str]:
     """The format and the path of what a policy says; without a word for it, by the ending."""
     word, colon, rest = written.partition(":")
-    if colon and word in FORMATS:
+    if colon and word in (*FORMATS, CATALOG):
         return word, rest.strip()
     return "csv" if written.lower().endswith((".csv", ".csv.gz")) else "parquet", written
 
@@ -51,11 +50,11 @@ def open_table(
     """
     named = [placed(one) for one in ([written] if isinstance(written, str) else written)]
     kind, paths = named[0][0], [path for _, path in named]
-    if any(other != kind for other, _ in named) or (kind == "table" and len(paths) > 1):
+    if any(other != kind for other, _ in named) or (kind == CATALOG and len(paths) > 1):
         raise PolicyError(f'the files of table "{name}" are of several formats', hint="Name files of one format.")
     server.check_settings()
     try:
-        if kind == "table":
+        if kind == CATALOG:
             _check_catalog(server, name, paths[0], public=public)
         if kind == "csv" and not public:
             return _of_lines(server, name, paths)
@@ -67,7 +66,7 @@ def open_table(
         raise
     except Exception as error:  # noqa: BLE001  whatever Spark says
         raise _missing(server, name, kind, paths, str(error)) from None
-    files = () if kind == "table" or server.connect else local_files(frame)
+    files = () if kind == CATALOG or server.connect else local_files(frame)
     table = SparkTable(name, server.name(frame), columns, files)
     if not public:
         check_readable(server, table, read)
@@ -91,7 +90,7 @@ def _check_catalog(server: SparkServer, name: str, written: str, *, public: bool
     if server.is_view(written):
         raise PolicyError(
             f'table "{name}" is a view of the catalog, and cannot be protected',
-            hint="Name the tables that it is made of.",
+            hint="Name its underlying tables instead.",
         )
     if public:
         return
@@ -152,7 +151,7 @@ def _odd(name: str, address: str, names: list[str], *, headers: int, broken: int
     return PolicyError(
         f'{broken:,} lines of {quote(file or address, 200)} of table "{name}" are not as the first one says',
         detail=f"The first are {', '.join(where)}." if where else "",
-        hint="A line has one field for each name, is UTF-8, and closes its quotes; a field does not hold a line's end.",
+        hint="Lines must be UTF-8, with one field per column, closed quotes, and no line breaks inside fields.",
     )
 
 
@@ -169,7 +168,7 @@ def _missing(server: SparkServer, name: str, kind: str, paths: list[str], said: 
             detail=_first_other(server, kind, paths),
             hint="Whichever is read first would decide for all rows: write them with one type.",
         )
-    if kind == "table":
+    if kind == CATALOG:
         return PolicyError(f'the catalog has no table "{paths[0]}"', hint="Names must match; Spark's catalogs decide.")
     return PolicyError(
         f'table "{name}" cannot be read from "{paths[0]}" as {kind}', hint="The operator's log has what Spark said."

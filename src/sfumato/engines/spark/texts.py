@@ -9,12 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from sfumato.algebra.functions.curves import written as numbers
+from sfumato.algebra.pattern_meaning import groups, template
+from sfumato.algebra.tree import Call, Constant, Node
 from sfumato.engines.spark import going_back
 from sfumato.engines.spark.spelling import once, text
 from sfumato.errors import QueryError
-from sfumato.sql.functions.curves import written as numbers
-from sfumato.sql.pattern_meaning import groups, template
-from sfumato.sql.tree import Call, Constant, Node
 
 _LONGEST = 1 << 20
 """Characters of a text of which nothing is declared."""

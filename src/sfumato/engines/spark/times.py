@@ -8,12 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from sfumato.algebra import interval_values as intervals
+from sfumato.algebra.functions.times import PARSED, names, parsed, pieces
+from sfumato.algebra.tree import DATE, INTERVAL, Call
 from sfumato.engines.spark import casts
 from sfumato.engines.spark.spelling import WIDE, once, text, whole
 from sfumato.errors import QueryError
-from sfumato.sql import interval_values as intervals
-from sfumato.sql.functions.times import PARSED, names, parsed, pieces
-from sfumato.sql.tree import DATE, INTERVAL, Call
 
 DAY = 86_400_000_000
 FIRST = -62_135_596_800_000_000

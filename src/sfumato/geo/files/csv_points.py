@@ -48,6 +48,8 @@ def _batches(path: Path, delimiter: str, names: list[str], columns: Columns) -> 
         done = 0
         while rows := list(islice(reader, _ROWS)):
             rows = [row for row in rows if row]
+            if not rows:
+                continue
             if any(len(row) != len(names) for row in rows):
                 row = next(i for i, row in enumerate(rows) if len(row) != len(names))
                 raise InputError(

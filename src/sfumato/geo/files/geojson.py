@@ -1,7 +1,8 @@
 """GeoJSON files of points: a FeatureCollection, read feature by feature, or one feature on each line.
 
-Bounding boxes, other members and altitudes cannot be kept; properties and ids are kept by choice. Lines and polygons
-are refused: their vertices would be many reports about one secret.
+Bounding boxes, other members and altitudes cannot be kept; properties and ids are kept by choice. The file is read
+twice: what it holds is known before anything is written. Lines and polygons are refused: their vertices would be many
+reports about one secret. So is a member that is there twice, of which readers see only one.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from typing import Any, TextIO
 import numpy as np
 
 from sfumato.errors import InputError
-from sfumato.geo.files.columns import ColumnChoice, Columns, check_nothing_else, decide
+from sfumato.geo.files.columns import ColumnChoice, Columns, decide
 from sfumato.geo.files.streams import Batch, Floats, Write
 
 _CHUNK = 1 << 18
@@ -25,19 +26,17 @@ _MEMBERS = {"type", "geometry", "properties", _ID}
 
 
 def open_geojson(path: Path, choice: ColumnChoice) -> tuple[Columns, Iterator[Batch], dict[str, Any]]:
-    """Names of properties are those of the first thousand features; a new one later on is treated as unknown."""
+    """Columns are the names of properties, found by reading the file once."""
     names: dict[str, None] = {}
     beside: dict[str, None] = {}
-    for i, feature in enumerate(_features(path, beside)):
-        if i == 1000:
-            break
+    for feature in _features(path, beside):
         names |= dict.fromkeys(feature.get("properties") or {})
         beside |= dict.fromkeys(_beside(feature))
         if _ID in feature:
             names[_ID] = None
     position = ("latitude ", "longitude ")
     columns = decide([*names, *position], choice, position=position, beside=list(beside))
-    return columns, _batches(path, columns, choice), {}
+    return columns, _batches(path, columns), {}
 
 
 def _beside(feature: dict[str, Any]) -> list[str]:
@@ -49,28 +48,20 @@ def _beside(feature: dict[str, Any]) -> list[str]:
     return found + (["altitude"] if isinstance(coordinates, list) and len(coordinates) > 2 else [])
 
 
-def _batches(path: Path, columns: Columns, choice: ColumnChoice) -> Iterator[Batch]:
+def _batches(path: Path, columns: Columns) -> Iterator[Batch]:
     lat: list[float] = []
     lon: list[float] = []
     rest: list[dict[str, Any]] = []
-    known, kept, done = {*columns.kept, *columns.dropped}, set(columns.kept), 0
-    beside: dict[str, None] = {}
-    for number, feature in enumerate(_features(path, beside), 1):
+    kept, done = set(columns.kept), 0
+    for number, feature in enumerate(_features(path, {}), 1):
         x, y = _point(feature, number)
-        if choice.refuse:
-            check_nothing_else(_beside(feature))
         lat.append(y)
         lon.append(x)
-        properties = dict(feature.get("properties") or {})
-        if choice.refuse and not properties.keys() <= known:
-            raise InputError(f"feature {number} has properties that those before it do not have")
-        keeps = {k: v for k, v in properties.items() if choice.keep_all or k in kept}
+        keeps = {k: v for k, v in (feature.get("properties") or {}).items() if k in kept}
         rest.append({"properties": keeps} | ({_ID: feature[_ID]} if _ID in kept and _ID in feature else {}))
         if len(lat) == _ROWS:
             yield Batch(np.array(lat), np.array(lon), rest, done)
             done, lat, lon, rest = number, [], [], []
-    if choice.refuse:
-        check_nothing_else(list(beside))  # what follows the features is seen last
     if lat:
         yield Batch(np.array(lat), np.array(lon), rest, done)
 
@@ -104,7 +95,13 @@ class _Text:
 
     def __init__(self, file: TextIO, name: str, beside: dict[str, None]) -> None:
         self.file, self.name, self.held, self.ended, self.beside = file, name, "", False, beside
-        self.decoder = json.JSONDecoder()
+        self.decoder = json.JSONDecoder(object_pairs_hook=self.members)
+
+    def members(self, pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        made = dict(pairs)
+        if len(made) != len(pairs):
+            raise InputError(f'"{self.name}" holds a member twice', hint="Remove one of them.")
+        return made
 
     def more(self) -> bool:
         chunk = self.file.read(_CHUNK)

@@ -1,7 +1,7 @@
 """GPX files: waypoints, routes and tracks. Positions are reported, segments stay; all else is dropped unless kept.
 
-The file's metadata (author, bounds, links, times), names of tracks and extensions cannot be kept. A document type is
-refused: it may hold entities.
+The file's metadata (author, bounds, links, times), names of tracks, extensions, attributes and comments cannot be kept.
+A document type is refused: it may hold entities.
 """
 
 from __future__ import annotations
@@ -26,6 +26,8 @@ _SIMPLE = {
     *("ele", "time", "magvar", "geoidheight", "name", "cmt", "desc", "src"),
     *("sym", "type", "fix", "sat", "hdop", "vdop", "pdop"),
 }
+_USUAL = {"version", "creator", "xsi:schemaLocation"}
+"""What programs write at the head of a file; it is not copied."""
 _CHUNK = 1 << 18
 _ROWS = 20_000
 LAT, LON = "@lat", "@lon"
@@ -52,10 +54,15 @@ class _GpxReader:
         inside = bool(_POINTS & set(self.tags))
         if inside and tag in _POINTS:
             raise InputError(f"point {self.done + len(self.lat)} has a point inside", hint="Take it out.")
-        if self.tags and self.tags[-1] in _GROUPS | {"gpx"} and tag not in _GROUPS | _POINTS:
-            self.beside[tag if self.tags[-1] == "gpx" else f"{tag} of {self.tags[-1]}"] = None
+        parent = self.tags[-1] if self.tags else ""
+        if (parent in _GROUPS | {"gpx"} and tag not in _GROUPS | _POINTS) or (inside and parent in _SIMPLE):
+            self.beside[tag if parent == "gpx" else f"{tag} of {parent}"] = None
+        self.look(parent)
         self.tags.append(tag)
-        self.text.clear()
+        if attributes and tag in _GROUPS | _SIMPLE | {"gpx"}:
+            usual = _USUAL if tag == "gpx" else set()
+            said = [name for name in attributes if name not in usual and not name.startswith("xmlns")]
+            self.beside |= {f'attribute "{name}" of {tag}': None for name in said}
         if tag in _GROUPS:
             self.rest.append((f"<{tag}", {}))
         if tag in _POINTS:
@@ -68,17 +75,28 @@ class _GpxReader:
             self.lon.append(lon)
             self.beside |= {f'attribute "{name}"': None for name in attributes if name not in ("lat", "lon")}
 
+    def look(self, tag: str) -> None:
+        """Forget the text since the last tag; text that belongs to no element of a point is something else."""
+        if self.text and tag in _POINTS | _GROUPS | {"gpx"} and "".join(self.text).strip():
+            self.beside[f"text of {tag}"] = None
+        self.text.clear()
+
+    def note(self, what: str) -> None:
+        self.beside[what] = None
+
     def end(self, tag: str) -> None:
         tag = tag.rpartition(":")[2]
         self.tags.pop()
         parent = self.tags[-1] if self.tags else ""
         if parent in _POINTS:
+            if tag in self.children:
+                self.beside[f"another {tag} of {parent}"] = None
             self.children[tag] = "".join(self.text).strip() if tag in _SIMPLE else ""
         if tag in _POINTS:
             self.rest.append((tag, self.children))
         if tag in _GROUPS:
             self.rest.append((f">{tag}", {}))
-        self.text.clear()
+        self.look(tag)
 
     def refuse(self, *_: object) -> None:
         raise InputError(f'"{self.name}" has a document type, which is not read', hint="Remove the DOCTYPE line.")
@@ -105,6 +123,8 @@ def _parsed(path: Path, reader: _GpxReader) -> Iterator[Batch]:
     parser.StartElementHandler, parser.EndElementHandler = reader.start, reader.end
     parser.CharacterDataHandler = reader.text.append
     parser.StartDoctypeDeclHandler = reader.refuse
+    parser.CommentHandler = lambda _: reader.note("comments")
+    parser.ProcessingInstructionHandler = lambda *_: reader.note("processing instructions")
     with path.open("rb") as file:
         while True:
             chunk = file.read(_CHUNK)

@@ -20,9 +20,11 @@ from sfumato.geo.files.streams import Batch, Floats, Write
 
 _ROWS = 1 << 17
 _DEGREES = {"OGC:CRS84", "EPSG:4326"}
-_WITH_SYSTEM = 0x20000000
-"""A flag of a dialect of WKB that writes a reference system before the coordinates."""
 _POINT = np.dtype([("order", "u1"), ("kind", "<u4"), ("x", "<f8"), ("y", "<f8")])
+_SIZES = {1: 21, 1001: 29, 2001: 29, 3001: 37, 0x80000001: 29, 0x40000001: 29, 0xC0000001: 37}
+"""The kinds of points, in both dialects of WKB, and how many bytes they have: with altitude, with a measure, with both.
+One that brings a reference system of its own is none of them.
+"""
 
 
 def _arrow() -> tuple[Any, Any]:
@@ -46,7 +48,8 @@ def open_parquet(path: Path, choice: ColumnChoice) -> tuple[Columns, Iterator[Ba
     if geometry is not None and geometry not in names:
         raise InputError(f'there is no geometry column "{geometry}", though the metadata of the file names it')
     if geometry is not None:
-        columns = decide([*names, "@lat"], choice, position=("@lat", geometry), beside=_beside(schema))
+        beside = [*_beside(schema), *_in_geometry(file, geometry)]
+        columns = decide([*names, "@lat"], choice, position=("@lat", geometry), beside=beside)
     else:
         columns = decide(names, choice, beside=_beside(schema))
     kept = [_plain(schema.field(name)) for name in columns.kept]
@@ -57,22 +60,65 @@ def _beside(schema: Any) -> list[str]:
     """What people wrote into the file beside its columns; what libraries write to read it again is not listed."""
     usual = {b"geo", b"pandas", b"ARROW:schema"}
     found = [f'metadata "{key.decode("utf-8", "replace")}"' for key in schema.metadata or () if key not in usual]
-    return found + [
-        f'metadata of the column "{field.name}"'
-        for field in schema
-        if any(key != b"PARQUET:field_id" for key in field.metadata or ())
-    ]
+    return found + [f'metadata of the column "{field.name}"' for field in schema if _has_metadata(field)]
+
+
+def _has_metadata(field: Any) -> bool:
+    """In the field, or in one inside of it."""
+    if any(key != b"PARQUET:field_id" for key in field.metadata or ()) or hasattr(field.type, "extension_name"):
+        return True
+    return any(_has_metadata(one) for one in _inner(field.type))
+
+
+def _inner(kind: Any) -> list[Any]:
+    """The fields inside of a type."""
+    return [kind.field(i) for i in range(kind.num_fields)]
+
+
+def _in_geometry(file: Any, geometry: str) -> list[str]:
+    """What is written beside the positions: a bounding box of them, numbers after the first two of a point."""
+    import pyarrow.compute as pc
+
+    kind = file.schema_arrow.field(geometry).type
+    if str(kind) not in ("binary", "large_binary"):
+        raise InputError(f'the geometry column "{geometry}" holds {kind}, not WKB')
+    document = json.loads(file.schema_arrow.metadata[b"geo"])
+    found = ["bounding box"] if any("bbox" in one for one in document["columns"].values()) else []
+    if any(
+        pc.any(pc.greater(pc.binary_length(table.column(geometry)), _POINT.itemsize)).as_py()
+        for table in _tables(file, [geometry])
+    ):
+        found.append("altitude")
+    return found
 
 
 def _plain(field: Any) -> Any:
-    """A column without a dictionary, which may hold values that no row has."""
+    """A column of plain values: without a dictionary, which may hold values that no row has, and without the words that
+    somebody wrote into its type.
+    """
     pa, _ = _arrow()
-    kind = field.type.value_type if pa.types.is_dictionary(field.type) else field.type
-    if "dictionary<" in str(kind):
+    kind = field.type.storage_type if hasattr(field.type, "extension_name") else field.type
+    kind = kind.value_type if pa.types.is_dictionary(kind) else kind
+    return pa.field(field.name, _bare(kind, field.name), field.nullable)
+
+
+def _bare(kind: Any, name: str) -> Any:
+    """The type without the metadata of fields inside of it."""
+    pa, _ = _arrow()
+    if pa.types.is_dictionary(kind) or hasattr(kind, "extension_name"):
         raise InputError(
-            f'the column "{field.name}" has a dictionary inside', hint="Drop it, or write it without dictionaries."
+            f'the column "{name}" has a dictionary inside, or a type of its own', hint="Drop it, or write plain values."
         )
-    return field.with_type(kind)
+    inner = [pa.field(one.name, _bare(one.type, name), one.nullable) for one in _inner(kind)]
+    if not inner:
+        return kind
+    if pa.types.is_struct(kind):
+        return pa.struct(inner)
+    if pa.types.is_list(kind):
+        return pa.list_(inner[0])
+    if pa.types.is_large_list(kind):
+        return pa.large_list(inner[0])
+    raise InputError(f'the column "{name}" is of a kind that cannot be kept: {kind}', hint="Drop it.")
 
 
 def _geometry(metadata: dict[bytes, bytes]) -> str | None:
@@ -115,11 +161,28 @@ def _batches(file: Any, columns: Columns, geometry: str | None) -> Iterator[Batc
 
 
 def _tables(file: Any, wanted: list[str]) -> Iterator[Any]:
+    """Parts of one size, however the file is cut into row groups: its cuts may follow people or places."""
     pa, _ = _arrow()
+    held: list[Any] = []
+    rows = 0
     try:
-        yield from file.iter_batches(batch_size=_ROWS, columns=wanted)
+        for batch in file.iter_batches(batch_size=_ROWS, columns=wanted):
+            held.append(batch)
+            rows += batch.num_rows
+            if rows >= _ROWS:
+                whole = _joined(held)
+                yield whole.slice(0, _ROWS)
+                held, rows = [whole.slice(_ROWS)], rows - _ROWS
+        if rows:
+            yield _joined(held)
     except pa.ArrowException as error:
         raise InputError("the Parquet file is damaged", detail=str(error).strip().splitlines()[0]) from None
+
+
+def _joined(batches: list[Any]) -> Any:
+    pa, _ = _arrow()
+    whole = [batch for batch in batches if batch.num_rows]
+    return whole[0] if len(whole) == 1 else pa.Table.from_batches(whole).combine_chunks().to_batches()[0]
 
 
 def _numbers(column: Any, done: int) -> Floats:
@@ -142,7 +205,7 @@ def _points(column: Any, done: int) -> tuple[Floats, Floats]:
             raise InputError(f"row {done + i + 1} has no point", hint="Only points are protected one by one.")
         point = np.frombuffer(data[: _POINT.itemsize], _POINT if data[0] == 1 else _POINT.newbyteorder(">"))[0]
         kind = int(point["kind"])
-        if kind & 0xFFFF not in (1, 1001, 2001, 3001) or kind & _WITH_SYSTEM or data[0] > 1:
+        if len(data) != _SIZES.get(kind) or data[0] > 1:
             raise InputError(f"row {done + i + 1} is not a point", hint="Only points are protected one by one.")
         lat.append(float(point["y"]))
         lon.append(float(point["x"]))
@@ -163,7 +226,9 @@ def write_parquet(
         else [pa.field(lat_name, pa.float64()), pa.field(lon_name, pa.float64())]
     )
     fields = {f.name: f.remove_metadata() for f in [*kept, *ours]}
-    names = [name for name in order if name in fields] or list(fields)
+    if len(fields) < len(kept) + len(ours):
+        raise InputError(f'a kept column is named as the positions are: "{ours[0].name}"', hint="Rename it.")
+    names = [*(name for name in order if name in fields), *(name for name in fields if name not in order)]
     metadata = None
     if geometry:
         column = {"encoding": "WKB", "geometry_types": ["Point"]}
@@ -184,7 +249,8 @@ def write_parquet(
 
 
 def _decoded(column: Any) -> Any:
-    return column.dictionary_decode() if hasattr(column, "dictionary_decode") else column
+    stored = getattr(column, "storage", column)
+    return stored.dictionary_decode() if hasattr(stored, "dictionary_decode") else stored
 
 
 def _wkb(lat: Floats, lon: Floats) -> list[bytes]:

@@ -89,6 +89,17 @@ def _format(path: Path) -> tuple[Opener, Writer]:
     return known[path.suffix.lower()]
 
 
+def _kind(path: Path) -> str:
+    """The format of a file, whatever its ending is."""
+    return {".tsv": "csv", ".json": "geojson", ".geoparquet": "parquet"}.get(
+        path.suffix.lower(), path.suffix.lower()[1:]
+    )
+
+
+def _same(batch: Batch) -> Batch:
+    return batch
+
+
 def open_points(path: Path, choice: ColumnChoice) -> Opened:
     """The plan for the columns of a file, its batches, and how it is written."""
     if not path.exists():
@@ -142,23 +153,23 @@ def obfuscate_file(
         raise InputError("the result would replace the file that is read", hint="Write to another file.")
     _, writer = _format(target)
     columns, batches, how = opened or open_points(source, choice)
+    written = columns
+    converted: Callable[[Batch], Batch] = _same
     if _format(target) != _format(source):
-        if columns.kept:
-            raise InputError(
-                "other columns can only be kept in the same format",
-                detail=f"These would be kept: {', '.join(columns.kept)}.",
-                hint="Drop them, or write to a file with the same ending.",
-            )
-        how = {}
+        from sfumato.geo.files.kept_columns import convert
+
+        written, how, converted = convert(columns, _kind(source), _kind(target))
+    if target.suffix.lower() == ".geoparquet" and not how.get("geometry"):
+        how = how | {"geometry": "geometry"}
     draw = report or (lambda batch: mechanism.report_many(batch.lat, batch.lon, first=batch.done))
     if not target.parent.is_dir():
         raise InputError(f'cannot use file "{target}": no such directory', sqlstate="58P01")
     part = target.with_name(f".{target.name}.part{os.getpid()}")
     rows, order = 0, _Order()
     try:
-        with writer(part, columns, **how) as write:
+        with writer(part, written, **how) as write:
             for batch in batches:
-                write(batch, *draw(batch))
+                write(converted(batch), *draw(batch))
                 order.look(batch)
                 rows += len(batch.lat)
                 if progress is not None:

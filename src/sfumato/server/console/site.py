@@ -18,10 +18,10 @@ from starlette.responses import RedirectResponse, Response
 from starlette.routing import Route
 from starlette.types import ASGIApp
 
-from sfumato.server.audit_log import Journal
-from sfumato.server.console.static_files import StaticShelf
+from sfumato.server.audit_log import AuditLog
+from sfumato.server.console.static_files import StaticFiles
 from sfumato.server.http.authentication import give_cookie, let_in
-from sfumato.server.http.error_responses import Turned, unrouted
+from sfumato.server.http.error_responses import HttpRefusal, unrouted
 from sfumato.server.tokens import redeem
 from sfumato.server.users import ANALYST, AUDITOR, OWNER, Users
 
@@ -57,18 +57,20 @@ PAGES = (
 )
 
 
-def console(users: Users, journal: Journal, *, pg: str = "127.0.0.1:5439") -> ASGIApp:
+def console(users: Users, journal: AuditLog, *, pg: str = "127.0.0.1:5439") -> ASGIApp:
     """The whole site. `pg` is where PostgreSQL clients come in, for the lines that people copy."""
-    shelf = StaticShelf.load()
+    shelf = StaticFiles.load()
     routes = [Route(page.path, _shown(page, shelf, users, journal, pg), methods=["GET"]) for page in PAGES]
     routes.append(Route("/login", lambda _: _html(shelf.page("login", "Log in", "", pg)), methods=["GET"]))
+    joining = shelf.page("class", "Join the class", "", pg)
+    routes.append(Route("/class/{key}", lambda _: _html(joining), methods=["GET"]))
     routes.append(Route("/survey/{task}", lambda _: _html(shelf.page("survey", "Survey", "", "")), methods=["GET"]))
     routes.append(Route("/static/{name:path}", _file(shelf), methods=["GET"]))
 
     async def missing(request: Request, error: Exception) -> Response:
         """People get a page, programs the document of an error."""
         if request.method == "GET" and "text/html" in request.headers.get("accept", ""):
-            return _html(shelf.page("missing", "There is no such page", "", ""), 404)
+            return _html(shelf.page("missing", "Page not found", "", ""), 404)
         return await unrouted(request, error)
 
     return Starlette(routes=routes, exception_handlers={404: missing, 405: unrouted})
@@ -79,7 +81,7 @@ def _html(text: str, status: int = 200) -> Response:
 
 
 def _shown(
-    page: ConsolePage, shelf: StaticShelf, users: Users, journal: Journal, pg: str
+    page: ConsolePage, shelf: StaticFiles, users: Users, journal: AuditLog, pg: str
 ) -> Callable[[Request], Awaitable[Response]]:
     async def served(request: Request) -> Response:
         link = request.query_params.get("link")
@@ -87,7 +89,7 @@ def _shown(
             return await asyncio.to_thread(_by_link, request, users, journal, shelf, link)
         try:
             guest = let_in(request, users)
-        except Turned:
+        except HttpRefusal:
             query = f"?{request.url.query}" if request.url.query else ""
             return RedirectResponse(f"/login?next={quote(page.path + query, safe='')}", 303)
         if guest.user.role not in page.roles:
@@ -99,7 +101,7 @@ def _shown(
     return served
 
 
-def _by_link(request: Request, users: Users, journal: Journal, shelf: StaticShelf, link: str) -> Response:
+def _by_link(request: Request, users: Users, journal: AuditLog, shelf: StaticFiles, link: str) -> Response:
     """Log in, then to the same page without the link: by a page of our own, so that the strict cookie comes along."""
     found = redeem(users, link, SESSION)
     if found is None:  # nothing is written down: strangers must not fill the audit log
@@ -111,7 +113,7 @@ def _by_link(request: Request, users: Users, journal: Journal, shelf: StaticShel
     return response
 
 
-def _file(shelf: StaticShelf) -> Callable[[Request], Awaitable[Response]]:
+def _file(shelf: StaticFiles) -> Callable[[Request], Awaitable[Response]]:
     async def served(request: Request) -> Response:
         return shelf.response(request)
 

@@ -40,7 +40,7 @@ class File:
 
 
 @dataclass(frozen=True, slots=True)
-class StaticShelf:
+class StaticFiles:
     """Static files by name, and the texts of pages."""
 
     files: dict[str, File]
@@ -48,7 +48,7 @@ class StaticShelf:
     bodies: dict[str, str]
 
     @classmethod
-    def load(cls) -> StaticShelf:
+    def load(cls) -> StaticFiles:
         """All that there is."""
         home = files("sfumato.server.console")
         found = {name: _sent(name, data) for name, data in _walk(home / "static", "")}

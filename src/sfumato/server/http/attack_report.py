@@ -36,5 +36,5 @@ def newest(gate: Gateway) -> dict[str, Any]:
         names = [attack["name"] for attack in found["attacks"]]
         pictures = {name: drawings(name, [one for one in found["reports"] if one["attack"] == name]) for name in names}
     except (ValueError, KeyError, TypeError, InputError):
-        raise PolicyError("the attack report cannot be read", hint=f"Make it anew: {command}.") from None
+        raise PolicyError("the attack report cannot be read", hint=f"Create a new one: {command}.") from None
     return {"command": command, "report": found, "pictures": pictures}

@@ -20,16 +20,18 @@ from starlette.responses import Response
 
 from sfumato.errors import InputError, LedgerError, QueryError
 from sfumato.local.collecting import HOME, ID, Collection, Record, collections
-from sfumato.local.decoding import ReportTally
+from sfumato.local.decoding import ReportTally, read_candidates
 from sfumato.local.estimates import POPULATIONS, Estimated
 from sfumato.local.task import NAME
-from sfumato.server.http.authentication import Guest
-from sfumato.server.http.request_bodies import check_names, read_body
+from sfumato.server.http.authentication import AuthenticatedUser
+from sfumato.server.http.request_bodies import check_names, parse, read_bytes
 from sfumato.server.http.response_bodies import reply, wanted
-from sfumato.server.http.server_state import Office
+from sfumato.server.http.server_state import HttpServerState
 
 MOST = 10_000
 """Reports in one request."""
+CANDIDATES = "candidates.txt"
+"""In a task's directory: the texts that the console's estimate looks for, one on each line."""
 TOML = "application/toml"
 
 
@@ -42,16 +44,33 @@ class Intake:
         self._writing: asyncio.Task[None] | None = None
         self._counting, self._counted = threading.Lock(), 0
         self._tally = ReportTally(collection.task)
+        self._listed: int | None = None
+
+    @property
+    def searched(self) -> bool:
+        """Whether its reports are on texts that an estimate has to look for."""
+        return self.collection.task.encoder.takes == "strings" and self.collection.task.mechanism != "prefix"
 
     def estimates(self, population: str) -> list[Estimated]:
         """From all complete batches; those that were counted before are not read again, for they do not change."""
         with self._counting:
+            if self.searched:
+                self._list_candidates()
             for path in self.collection.paths()[self._counted :]:
                 for batch in self.collection.read(path):
                     self._tally.add_bytes(batch)
                 self._counted += 1
-            searched = self.collection.task.encoder.takes == "strings" and self.collection.task.mechanism != "prefix"
-            return self._tally.estimates(population=population) if self._tally.reports and not searched else []
+            ready = self._tally.reports and (not self.searched or self._tally.candidates)
+            return self._tally.estimates(population=population) if ready else []
+
+    def _list_candidates(self) -> None:
+        """Count anew where the list of candidates was written since."""
+        file = self.collection.place / CANDIDATES
+        written = file.stat().st_mtime_ns if file.is_file() else None
+        if written == self._listed:
+            return
+        listed = None if written is None else read_candidates(file)
+        self._listed, self._counted, self._tally = written, 0, ReportTally(self.collection.task, listed)
 
     def store(self, records: list[Record]) -> asyncio.Future[list[bool]]:
         """Which were new, once they are on the disk."""
@@ -88,7 +107,7 @@ _INTAKES: dict[str, tuple[int, Intake]] = {}
 """By the task's file, with the moment at which it was written: a task that was changed is read anew."""
 
 
-def intake_of(office: Office, name: str) -> Intake:
+def intake_of(office: HttpServerState, name: str) -> Intake:
     """Where reports on a task go; an error where there is none of this name."""
     file = f"{office.gate.policy.data.state}/{HOME}/{name}/task.toml"
     try:
@@ -104,7 +123,7 @@ def intake_of(office: Office, name: str) -> Intake:
     return _INTAKES[file][1]
 
 
-async def collect(office: Office, request: Request) -> Response:
+async def collect(office: HttpServerState, request: Request) -> Response:
     """Store reports; the same id is counted once."""
     wanted(request)
     intake = intake_of(office, request.path_params["task"])
@@ -112,8 +131,8 @@ async def collect(office: Office, request: Request) -> Response:
         intake.collection.task.check_open()
     except InputError as error:
         raise QueryError(error.message, sqlstate="55000") from None
-    document = await read_body(request, office.limits.body, office.limits.body_seconds)
-    records = records_of(document, intake.collection.task.encoder)
+    body = await read_bytes(request, office.limits.body, office.limits.body_seconds)
+    records = await office.read(lambda: records_of(parse(body), intake.collection.task.encoder))
     return summary(await asyncio.shield(intake.store(records)))
 
 
@@ -151,21 +170,21 @@ def _octets(text: Any, count: int, what: str) -> bytes:
     return raw
 
 
-async def task_file(office: Office, request: Request) -> Response:
+async def task_file(office: HttpServerState, request: Request) -> Response:
     """The task file, for devices."""
     intake = intake_of(office, request.path_params["task"])
     text = (intake.collection.place / "task.toml").read_bytes()
     return Response(text, media_type=TOML)
 
 
-async def surveys(office: Office, request: Request, _: Guest) -> Response:
+async def surveys(office: HttpServerState, request: Request, _: AuthenticatedUser) -> Response:
     """What is collected."""
     wanted(request)
     state = Path(office.gate.policy.data.state)
     return reply({"tasks": await office.look(lambda _: [held.to_dict() for held in collections(state)])})
 
 
-async def survey(office: Office, request: Request, _: Guest) -> Response:
+async def survey(office: HttpServerState, request: Request, _: AuthenticatedUser) -> Response:
     """The estimate of the reports that were stored so far."""
     wanted(request)
     population = request.query_params.get("population", POPULATIONS[0])
@@ -182,5 +201,6 @@ def _estimated(intake: Intake, population: str) -> dict[str, Any]:
         "epsilon": float(task.epsilon),
         "minimum_batch": task.minimum_batch,
         "population": population,
+        "candidates": f"{HOME}/{task.name}/{CANDIDATES}" if intake.searched else None,
         "estimates": [row.to_dict() for row in rows],
     }

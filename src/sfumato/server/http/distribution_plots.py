@@ -11,15 +11,13 @@ from itertools import accumulate, pairwise
 from math import ceil, floor, isqrt, log10
 from typing import Any
 
-from sfumato.accounting import belief
+from sfumato.accounting import belief, suspicion
 from sfumato.errors import InputError
-from sfumato.gateway import Gateway, Query
-from sfumato.gateway.column_laws import Candidates, ReleasedNumber
+from sfumato.gateway import Candidates, Gateway, Query, ReleasedNumber
 from sfumato.interrupts import planning
-from sfumato.mechanisms import Gaussian, Geometric
-from sfumato.mechanisms.order import MostFrequent, OrderStatistic
+from sfumato.mechanisms import Gaussian, Geometric, MostFrequent, OrderStatistic
 from sfumato.pictures import largest_ratio, neighbours
-from sfumato.server.http.authentication import Guest
+from sfumato.server.http.authentication import AuthenticatedUser
 from sfumato.types import Adjacency, show
 
 HALF = Fraction(1, 2)
@@ -29,14 +27,19 @@ _SHOWN = Fraction(995, 1000)
 """The part of the law that a picture shows."""
 
 
-def odds(epsilon: Fraction) -> dict[str, str]:
-    """What a suspicion of one half becomes at most."""
+def odds(epsilon: Fraction, adjacency: Adjacency) -> dict[str, str]:
+    """What a suspicion of one half becomes at most: by one step of the adjacency, and in words."""
     if epsilon < 0 or epsilon > 10**6:
         raise InputError("epsilon must be from 0 to 1000000")
-    return {"epsilon": show(epsilon), "before": show(HALF), "at_most": show(belief(HALF, epsilon))}
+    return {
+        "epsilon": show(epsilon),
+        "before": show(HALF),
+        "at_most": show(belief(HALF, epsilon)),
+        "words": suspicion(epsilon, adjacency),
+    }
 
 
-def column_law(gate: Gateway, guest: Guest, query: Query, number: int) -> dict[str, Any]:
+def column_law(gate: Gateway, guest: AuthenticatedUser, query: Query, number: int) -> dict[str, Any]:
     """What is shown of a column with one person in the data and without her, and what that gives away.
 
     One picture for each noisy number that it is computed from; none, and why, where there is nothing to be drawn.
@@ -45,7 +48,7 @@ def column_law(gate: Gateway, guest: Guest, query: Query, number: int) -> dict[s
         return _column_law(gate, guest, query, number)
 
 
-def _column_law(gate: Gateway, guest: Guest, query: Query, number: int) -> dict[str, Any]:
+def _column_law(gate: Gateway, guest: AuthenticatedUser, query: Query, number: int) -> dict[str, Any]:
     preview = gate.preview(query, guest.user.asks_as)
     if preview.refused is not None and not preview.columns:
         raise preview.refused

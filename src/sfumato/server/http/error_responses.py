@@ -28,7 +28,7 @@ _STATUS = {
 }
 
 
-class Turned(Exception):
+class HttpRefusal(Exception):
     """A request that HTTP itself turns away, with its status and headers."""
 
     def __init__(self, status: int, error: SfumatoError, headers: Mapping[str, str] | None = None) -> None:
@@ -36,20 +36,22 @@ class Turned(Exception):
         self.status, self.error, self.headers = status, error, dict(headers or {})
 
 
-def turned(status: int, message: str, *, hint: str | None = None, headers: Mapping[str, str] | None = None) -> Turned:
+def turned(
+    status: int, message: str, *, hint: str | None = None, headers: Mapping[str, str] | None = None
+) -> HttpRefusal:
     """A request that cannot be read or served as it came."""
-    return Turned(status, QueryError(message, hint=hint, sqlstate="08P01"), headers)
+    return HttpRefusal(status, QueryError(message, hint=hint, sqlstate="08P01"), headers)
 
 
-def stranger(message: str, hint: str | None = None) -> Turned:
+def stranger(message: str, hint: str | None = None) -> HttpRefusal:
     """Somebody who has not shown who she is: the same words for every cause."""
     error = QueryError(message, hint=hint, sqlstate="28000")
-    return Turned(401, error, {"WWW-Authenticate": 'Bearer realm="sfumato"'})
+    return HttpRefusal(401, error, {"WWW-Authenticate": 'Bearer realm="sfumato"'})
 
 
-def busy(error: SfumatoError, seconds: int) -> Turned:
+def busy(error: SfumatoError, seconds: int) -> HttpRefusal:
     """Too much at once, or too many failures: when to come back."""
-    return Turned(429, error, {"Retry-After": str(seconds)})
+    return HttpRefusal(429, error, {"Retry-After": str(seconds)})
 
 
 def status_of(error: SfumatoError) -> int:
@@ -67,9 +69,9 @@ def status_of(error: SfumatoError) -> int:
     return 500
 
 
-def respond(error: SfumatoError | Turned) -> Response:
+def respond(error: SfumatoError | HttpRefusal) -> Response:
     """The five fields, with the status."""
-    if isinstance(error, Turned):
+    if isinstance(error, HttpRefusal):
         return _response(error.status, error.error, error.headers)
     return _response(status_of(error), error, {})
 

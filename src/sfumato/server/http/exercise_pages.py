@@ -14,31 +14,31 @@ from starlette.responses import Response
 from sfumato.errors import InputError
 from sfumato.interrupts import planning
 from sfumato.learn import EXERCISES, check
-from sfumato.server.http.authentication import Guest
+from sfumato.server.http.authentication import AuthenticatedUser
 from sfumato.server.http.request_bodies import check_names, read_body, text_of
 from sfumato.server.http.response_bodies import reply, wanted
-from sfumato.server.http.server_state import Office
+from sfumato.server.http.server_state import HttpServerState
 
 _LONGEST = 100
 
 
-async def exercises(_: Office, request: Request, __: Guest) -> Response:
+async def exercises(_: HttpServerState, request: Request, __: AuthenticatedUser) -> Response:
     """All questions."""
     wanted(request)
     return reply({"exercises": [{"name": one.name, "question": one.question} for one in EXERCISES.values()]})
 
 
-async def answer(office: Office, request: Request, _: Guest) -> Response:
+async def answer(office: HttpServerState, request: Request, _: AuthenticatedUser) -> Response:
     """Whether an answer is right; without one, the answer and the command that shows it."""
     wanted(request)
-    document = await read_body(request, office.limits.body, office.limits.body_seconds)
+    document = await read_body(office, request)
     check_names(document, ("name", "answer"))
     name = text_of(document, "name")
     given = None if document.get("answer") is None else text_of(document, "answer")
     if name not in EXERCISES:
         raise InputError("there is no exercise with this name")
     if given is not None and len(given) > _LONGEST:
-        raise InputError("this is no number", hint="Write 0.25, 1/4, 25 % or ln 3.")
+        raise InputError("this is not a number", hint="Write 0.25, 1/4, 25 % or ln 3.")
 
     def work(_: Any) -> dict[str, Any]:
         with planning():

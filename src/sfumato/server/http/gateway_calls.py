@@ -20,14 +20,16 @@ from sfumato.gateway import Gateway, Query, Spent
 from sfumato.interrupts import FINISHING, planning, who
 from sfumato.policy import ROW, PolicyColumn, Table
 from sfumato.server.audited_query import ask
-from sfumato.server.http.authentication import Guest, still_in
+from sfumato.server.http.authentication import AuthenticatedUser, still_in
 from sfumato.server.http.response_bodies import to_json, write
-from sfumato.server.http.server_state import Office
+from sfumato.server.http.server_state import HttpServerState
 from sfumato.server.users import ANALYST, OWNER, User
 from sfumato.types import Loss
 
 
-def answer(gate: Gateway, office: Office, guest: Guest, query: Query, *, key: str | None, kind: str) -> Response:
+def answer(
+    gate: Gateway, office: HttpServerState, guest: AuthenticatedUser, query: Query, *, key: str | None, kind: str
+) -> Response:
     """Ask and pay; the token is looked at before the debit and before the reply.
 
     An answer that is withheld was paid for and is stored: whoever may ask for it gets it for nothing.
@@ -43,7 +45,7 @@ def answer(gate: Gateway, office: Office, guest: Guest, query: Query, *, key: st
         return write(found, kind)
 
 
-def preview(gate: Gateway, guest: Guest, query: Query) -> bytes:
+def preview(gate: Gateway, guest: AuthenticatedUser, query: Query) -> bytes:
     """What asking would cost and give: free."""
     with planning():
         return to_json(gate.preview(query, guest.user.asks_as).to_dict())
@@ -70,6 +72,7 @@ def _standing(gate: Gateway, analyst: str | None) -> dict[str, Any]:
         "analyst": analyst,
         **{name: Spent.of(loss).to_dict() for name, loss in parts.items()},
         "queries": gate.ledger.remaining_count(analyst, each),
+        "query_epsilon": str(gate.policy.privacy.query_epsilon),
     }
 
 
@@ -151,7 +154,7 @@ def alive(gate: Gateway) -> None:
     gate.budget()
 
 
-def metrics(gate: Gateway, office: Office) -> str:
+def metrics(gate: Gateway, office: HttpServerState) -> str:
     """Counts of requests and of refusals that no row has caused, and budgets; in Prometheus' words.
 
     No durations, no failures of the engine: both depend on rows (semantics 6.2).

@@ -21,22 +21,23 @@ from starlette.routing import Mount, Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from sfumato.gateway import Gateway
-from sfumato.server.audit_log import Journal
+from sfumato.server.audit_log import AuditLog
 from sfumato.server.http.error_responses import unrouted
-from sfumato.server.http.report_fast_path import ShortWay, shortened
+from sfumato.server.http.report_fast_path import ReportFastPath, shortened
 from sfumato.server.http.request_checks import RequestGuard
 from sfumato.server.http.routes import ROUTES
-from sfumato.server.http.server_state import HttpLimits, Office
+from sfumato.server.http.server_state import HttpLimits, HttpServerState
 from sfumato.server.http.stranger_connections import protocol_of
 from sfumato.server.sockets import BACKLOG, listen_on
 from sfumato.server.users import Users
 
 
 def build(
-    office: Office, *, hosts: tuple[str, ...] = (), allow_plain: bool = False, console: ASGIApp | None = None
+    office: HttpServerState, *, hosts: tuple[str, ...] = (), allow_plain: bool = False, console: ASGIApp | None = None
 ) -> RequestGuard:
     """The pages behind their guard. The console's own pages come last, under `/`."""
     routes: list[Route | Mount] = [Route(e.path, e.serve(office), methods=[e.method]) for e in ROUTES]
+    routes += [Route(e.path, e.preflight, methods=["OPTIONS"]) for e in ROUTES if e.cross_origin]
     if console is not None:
         shown = {getattr(route, "path", "") for route in getattr(console, "routes", ())}
         routes += [Route(path, _Other(path)) for path in dict.fromkeys(e.path for e in ROUTES) if path not in shown]
@@ -57,14 +58,14 @@ class _Other:
         await (await unrouted(Request(scope), error))(scope, receive, send)
 
 
-class HttpDoor:
+class HttpServer:
     """`start`, then `stop`; `swap` replaces the gateway while questions run."""
 
     def __init__(
         self,
         gate: Gateway,
         users: Users,
-        journal: Journal,
+        journal: AuditLog,
         tls: ssl.SSLContext | None = None,
         *,
         limits: HttpLimits | None = None,
@@ -73,7 +74,7 @@ class HttpDoor:
         console: ASGIApp | None = None,
     ) -> None:
         self._limits = limits or HttpLimits()
-        self._office = Office(gate, users, journal, self._limits)
+        self._office = HttpServerState(gate, users, journal, self._limits)
         self._tls, self._hosts, self._plain, self._console = tls, hosts, allow_plain, console
         self._server: uvicorn.Server | None = None
         self._sockets: list[socket.socket] = []
@@ -102,7 +103,7 @@ class HttpDoor:
         tls = self._tls
         return uvicorn.Config(
             app,
-            http=shortened(protocol_of(self._office.lobby), ShortWay(self._office, app)),
+            http=shortened(protocol_of(self._office.lobby), ReportFastPath(self._office, app)),
             ws="none",
             lifespan="off",
             log_config=None,

@@ -72,9 +72,9 @@ def _refusals(entry: Route) -> list[int]:
         found |= {401, 429}
     if entry.path in BODY or entry.path in SENDS_BYTES:
         found |= {408, 413, 415}
-    if entry.path not in ("/healthz", "/openapi.json", "/metrics", "/login", "/logout"):
+    if entry.path not in ("/healthz", "/openapi.json", "/metrics", "/login", "/api/class", "/logout"):
         found.add(406)
-    if entry.path == "/login":
+    if entry.path in ("/login", "/api/class"):
         found |= {401, 429}
     if "{task}" in entry.path:
         found.add(422)

@@ -21,10 +21,10 @@ from sfumato.errors import InputError, QueryError
 from sfumato.gateway import Gateway, Spent
 from sfumato.server import tokens
 from sfumato.server.http import policy_editor as study
-from sfumato.server.http.authentication import Guest
+from sfumato.server.http.authentication import AuthenticatedUser
 from sfumato.server.http.request_bodies import check_names, read_body, text_of
 from sfumato.server.http.response_bodies import reply, wanted
-from sfumato.server.http.server_state import Office
+from sfumato.server.http.server_state import HttpServerState
 from sfumato.server.process.control import tell_all, unpacked
 from sfumato.types import show, whole
 
@@ -32,14 +32,14 @@ _POINTS = 400
 """So many points make a curve."""
 
 
-async def _body(office: Office, request: Request, *names: str) -> dict[str, Any]:
+async def _body(office: HttpServerState, request: Request, *names: str) -> dict[str, Any]:
     wanted(request)
-    document = await read_body(request, office.limits.body, office.limits.body_seconds)
+    document = await read_body(office, request)
     check_names(document, names)
     return document
 
 
-def _present(guest: Guest) -> None:
+def _present(guest: AuthenticatedUser) -> None:
     if not guest.by_cookie:
         raise QueryError(
             "users and policies can only be changed in the console", sqlstate="42501", hint="Log in there."
@@ -49,7 +49,7 @@ def _present(guest: Guest) -> None:
 # looking
 
 
-async def spending(office: Office, request: Request, _: Guest) -> Response:
+async def spending(office: HttpServerState, request: Request, _: AuthenticatedUser) -> Response:
     """What was spent when and by whom, and whether the budget is frozen."""
     wanted(request)
     return reply(await office.look(_spending))
@@ -78,7 +78,7 @@ def _spending(gate: Gateway) -> dict[str, Any]:
     }
 
 
-async def freeze(office: Office, request: Request, guest: Guest) -> Response:
+async def freeze(office: HttpServerState, request: Request, guest: AuthenticatedUser) -> Response:
     """Stop all answers, or answer again; in every process, at once."""
     document = await _body(office, request, "frozen")
     frozen = document.get("frozen")
@@ -96,7 +96,7 @@ async def freeze(office: Office, request: Request, guest: Guest) -> Response:
 # people
 
 
-async def people(office: Office, request: Request, _: Guest) -> Response:
+async def people(office: HttpServerState, request: Request, _: AuthenticatedUser) -> Response:
     """Who may come in, and which tokens there are; of a token its id, which opens nothing."""
     wanted(request)
     shares = {name: show(share.epsilon) for name, share in office.gate.policy.analysts.items()}
@@ -108,7 +108,7 @@ async def people(office: Office, request: Request, _: Guest) -> Response:
     return reply({"users": users, "tokens": found})
 
 
-async def add_person(office: Office, request: Request, guest: Guest) -> Response:
+async def add_person(office: HttpServerState, request: Request, guest: AuthenticatedUser) -> Response:
     """Somebody new, or a new role and password; a password that nobody gave is made up and shown once."""
     _present(guest)
     document = await _body(office, request, "name", "role", "password")
@@ -121,7 +121,7 @@ async def add_person(office: Office, request: Request, guest: Guest) -> Response
     return reply({"name": name, "role": role, "password": None if document.get("password") else password})
 
 
-async def remove_person(office: Office, request: Request, guest: Guest) -> Response:
+async def remove_person(office: HttpServerState, request: Request, guest: AuthenticatedUser) -> Response:
     """Somebody who can no longer log in; what was spent stays in the ledger."""
     _present(guest)
     name = text_of(await _body(office, request, "name"), "name")
@@ -132,7 +132,7 @@ async def remove_person(office: Office, request: Request, guest: Guest) -> Respo
     return reply({"name": name})
 
 
-async def add_token(office: Office, request: Request, guest: Guest) -> Response:
+async def add_token(office: HttpServerState, request: Request, guest: AuthenticatedUser) -> Response:
     """A token for programs, shown once."""
     _present(guest)
     document = await _body(office, request, "name", "days")
@@ -143,7 +143,7 @@ async def add_token(office: Office, request: Request, guest: Guest) -> Response:
     return reply({"id": token.id, "user": name, "ends": token.ends.isoformat(), "token": text})
 
 
-async def end_token(office: Office, request: Request, guest: Guest) -> Response:
+async def end_token(office: HttpServerState, request: Request, guest: AuthenticatedUser) -> Response:
     """One token of somebody ends, from now on."""
     _present(guest)
     document = await _body(office, request, "name", "id")
@@ -156,19 +156,19 @@ async def end_token(office: Office, request: Request, guest: Guest) -> Response:
 # the policy
 
 
-async def policy(office: Office, request: Request, _: Guest) -> Response:
+async def policy(office: HttpServerState, request: Request, _: AuthenticatedUser) -> Response:
     """The text of the policy file."""
     wanted(request)
     return reply(await office.look(study.shown))
 
 
-async def check_policy(office: Office, request: Request, _: Guest) -> Response:
+async def check_policy(office: HttpServerState, request: Request, _: AuthenticatedUser) -> Response:
     """What is wrong with a text, and how it differs from the file."""
     text = text_of(await _body(office, request, "text"), "text")
     return reply(await office.look(lambda gate: study.judged(gate, text)))
 
 
-async def apply_policy(office: Office, request: Request, guest: Guest) -> Response:
+async def apply_policy(office: HttpServerState, request: Request, guest: AuthenticatedUser) -> Response:
     """Write the policy file."""
     _present(guest)
     document = await _body(office, request, "text", "mark", "confirm")
@@ -179,7 +179,7 @@ async def apply_policy(office: Office, request: Request, guest: Guest) -> Respon
     return await _changed(office, guest, "policy written", write, confirmed=confirmed)
 
 
-async def edit_policy(office: Office, request: Request, _: Guest) -> Response:
+async def edit_policy(office: HttpServerState, request: Request, _: AuthenticatedUser) -> Response:
     """A text after a change of one field of its form; nothing is written."""
     document = await _body(office, request, "text", "path", "value")
     text, path = text_of(document, "text"), document.get("path")
@@ -189,7 +189,7 @@ async def edit_policy(office: Office, request: Request, _: Guest) -> Response:
     return reply(await office.look(lambda _gate: study.changed(text, path, value)))
 
 
-async def reload_policy(office: Office, request: Request, guest: Guest) -> Response:
+async def reload_policy(office: HttpServerState, request: Request, guest: AuthenticatedUser) -> Response:
     """Have every server of this policy read it anew; as `sfumato reload` does, and no gateway is held meanwhile."""
     _present(guest)
     await _body(office, request)
@@ -201,13 +201,13 @@ async def reload_policy(office: Office, request: Request, guest: Guest) -> Respo
     return reply({"servers": len(heard), "warnings": [warning for said in heard for warning in said["warnings"]]})
 
 
-async def sources(office: Office, request: Request, _: Guest) -> Response:
+async def sources(office: HttpServerState, request: Request, _: AuthenticatedUser) -> Response:
     """Files beside the policy, and how large one may be that is uploaded."""
     wanted(request)
     return reply({**await office.look(study.sources), "most": office.limits.upload})
 
 
-async def draft(office: Office, request: Request, _: Guest) -> Response:
+async def draft(office: HttpServerState, request: Request, _: AuthenticatedUser) -> Response:
     """Who may be the person in these files; with a person, the draft of a policy."""
     document = await _body(office, request, "files", "unit")
     names = document.get("files")
@@ -220,7 +220,7 @@ async def draft(office: Office, request: Request, _: Guest) -> Response:
     return reply(await office.look(lambda gate: study.drafted(gate, names, said)))
 
 
-async def write_policy(office: Office, request: Request, guest: Guest) -> Response:
+async def write_policy(office: HttpServerState, request: Request, guest: AuthenticatedUser) -> Response:
     """A new policy file."""
     _present(guest)
     document = await _body(office, request, "name", "text")
@@ -229,7 +229,11 @@ async def write_policy(office: Office, request: Request, guest: Guest) -> Respon
 
 
 async def _changed(
-    office: Office, guest: Guest, event: str, work: Callable[[Gateway], dict[str, Any]], **more: Any
+    office: HttpServerState,
+    guest: AuthenticatedUser,
+    event: str,
+    work: Callable[[Gateway], dict[str, Any]],
+    **more: Any,
 ) -> Response:
     done = await office.look(work)
     office.journal.write(event, user=guest.user.name, file=done["name"], mark=done["mark"], **more)

@@ -14,18 +14,26 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from sfumato.errors import EngineError, InputError, QueryError, SfumatoError
-from sfumato.server.http.authentication import Guest, let_in
-from sfumato.server.http.error_responses import Turned, respond
-from sfumato.server.http.server_state import Office
+from sfumato.server.http.authentication import AuthenticatedUser, let_in
+from sfumato.server.http.error_responses import HttpRefusal, respond
+from sfumato.server.http.server_state import HttpServerState
 
 _OPERATOR = logging.getLogger("sfumato.operator")
-Page = Callable[[Office, Request, Guest], Awaitable[Response]]
-Open = Callable[[Office, Request], Awaitable[Response]]
+Page = Callable[[HttpServerState, Request, AuthenticatedUser], Awaitable[Response]]
+Open = Callable[[HttpServerState, Request], Awaitable[Response]]
+
+
+def allow_any_origin(response: Response) -> Response:
+    """Let scripts of other sites read it. With `*`, browsers do not do so for a request that carried credentials."""
+    response.headers["Access-Control-Allow-Origin"] = "*"
+    return response
 
 
 @dataclass(frozen=True, slots=True)
 class Route:
-    """A page. Without roles everybody may, and nobody is asked for; `asks` are the words after the question mark."""
+    """A page. Without roles everybody may, and nobody is asked for; `asks` are the words after the question mark.
+    Scripts on pages of other sites can use a page that is `cross_origin`, without credentials.
+    """
 
     path: str
     method: str
@@ -33,27 +41,37 @@ class Route:
     about: str
     page: Page | Open
     asks: tuple[str, ...] = ()
+    cross_origin: bool = False
 
-    def serve(self, office: Office) -> Callable[[Request], Awaitable[Response]]:
+    def serve(self, office: HttpServerState) -> Callable[[Request], Awaitable[Response]]:
         """The page as Starlette calls it."""
 
         async def served(request: Request) -> Response:
             office.requests[self.path] += 1
-            try:
-                return await self._run(office, request)
-            except Turned as refused:
-                office.refused(refused.error.sqlstate)
-                return respond(refused)
-            except SfumatoError as error:
-                office.refused(error.sqlstate)
-                return respond(error)
-            except Exception:  # noqa: BLE001  one request must not end the others; the operator reads why
-                _OPERATOR.exception("a request failed")
-                return respond(EngineError("the server failed", sqlstate="XX000"))
+            response = await self._respond(office, request)
+            return allow_any_origin(response) if self.cross_origin else response
 
         return served
 
-    async def _run(self, office: Office, request: Request) -> Response:
+    async def _respond(self, office: HttpServerState, request: Request) -> Response:
+        try:
+            return await self._run(office, request)
+        except HttpRefusal as refused:
+            office.refused(refused.error.sqlstate)
+            return respond(refused)
+        except SfumatoError as error:
+            office.refused(error.sqlstate)
+            return respond(error)
+        except Exception:  # noqa: BLE001  one request must not end the others; the operator reads why
+            _OPERATOR.exception("a request failed")
+            return respond(EngineError("the server failed", sqlstate="XX000"))
+
+    async def preflight(self, _: Request) -> Response:
+        """What a browser asks before a script of another site may send JSON here; it is the same for everybody."""
+        allowed = {"Access-Control-Allow-Methods": self.method, "Access-Control-Allow-Headers": "Content-Type"}
+        return allow_any_origin(Response(status_code=204, headers=allowed | {"Access-Control-Max-Age": "86400"}))
+
+    async def _run(self, office: HttpServerState, request: Request) -> Response:
         if not self.roles:
             self._check_words(request)
             return await self.page(office, request)  # type: ignore[call-arg]

@@ -16,19 +16,19 @@ from sfumato.gateway import Query
 from sfumato.interrupts import planning
 from sfumato.server.http import distribution_plots, gateway_calls, playground
 from sfumato.server.http.attack_report import newest
-from sfumato.server.http.authentication import Guest, about
+from sfumato.server.http.authentication import AuthenticatedUser, about
 from sfumato.server.http.error_responses import status_of
 from sfumato.server.http.request_bodies import WRITTEN, question, read_body
 from sfumato.server.http.response_bodies import ANSWERS, JSON, LINES, reply, to_json, wanted
-from sfumato.server.http.server_state import Office
-from sfumato.types import as_written, whole
+from sfumato.server.http.server_state import HttpServerState
+from sfumato.types import Adjacency, as_written, whole
 
 
-async def _asked(office: Office, request: Request) -> Query:
-    return question(await read_body(request, office.limits.body, office.limits.body_seconds))
+async def _asked(office: HttpServerState, request: Request) -> Query:
+    return question(await read_body(office, request))
 
 
-async def query(office: Office, request: Request, guest: Guest) -> Response:
+async def query(office: HttpServerState, request: Request, guest: AuthenticatedUser) -> Response:
     """Ask, and pay."""
     kind = wanted(request, ANSWERS)
     asked = await _asked(office, request)
@@ -38,31 +38,33 @@ async def query(office: Office, request: Request, guest: Guest) -> Response:
     return response
 
 
-def _answer(gate: Any, *, office: Office, guest: Guest, asked: Query, key: str | None, kind: str) -> Response:
+def _answer(
+    gate: Any, *, office: HttpServerState, guest: AuthenticatedUser, asked: Query, key: str | None, kind: str
+) -> Response:
     return gateway_calls.answer(gate, office, guest, asked, key=key, kind=kind)
 
 
-async def explain(office: Office, request: Request, guest: Guest) -> Response:
+async def explain(office: HttpServerState, request: Request, guest: AuthenticatedUser) -> Response:
     """The free preview."""
     wanted(request)
     asked = await _asked(office, request)
     return Response(await office.ask(lambda gate: gateway_calls.preview(gate, guest, asked)), media_type=JSON)
 
 
-async def budget(office: Office, request: Request, guest: Guest) -> Response:
+async def budget(office: HttpServerState, request: Request, guest: AuthenticatedUser) -> Response:
     """Where somebody stands."""
     wanted(request)
     named = request.query_params.get("analyst")
     return reply(await office.look(lambda gate: gateway_calls.budget(gate, guest.user, named)))
 
 
-async def schema(office: Office, request: Request, _: Guest) -> Response:
+async def schema(office: HttpServerState, request: Request, _: AuthenticatedUser) -> Response:
     """What was declared."""
     wanted(request)
     return reply(await office.look(gateway_calls.schema))
 
 
-async def history(office: Office, request: Request, guest: Guest) -> Response:
+async def history(office: HttpServerState, request: Request, guest: AuthenticatedUser) -> Response:
     """What somebody has paid for herself, page by page."""
     wanted(request)
     before = _number(request, "before", 2**62, 1)
@@ -70,10 +72,10 @@ async def history(office: Office, request: Request, guest: Guest) -> Response:
     return reply(await office.look(lambda gate: gateway_calls.history(gate, guest.user, before, limit)))
 
 
-async def law(office: Office, request: Request, guest: Guest) -> Response:
+async def law(office: HttpServerState, request: Request, guest: AuthenticatedUser) -> Response:
     """The exact law of one column, with one person in and out."""
     wanted(request)
-    document = await read_body(request, office.limits.body, office.limits.body_seconds)
+    document = await read_body(office, request)
     column = document.pop("column", 0)
     if isinstance(column, bool) or not isinstance(column, int) or column < 0:
         raise InputError("column must be a whole number, at least 0")
@@ -81,16 +83,20 @@ async def law(office: Office, request: Request, guest: Guest) -> Response:
     return reply(await office.ask(lambda gate: distribution_plots.column_law(gate, guest, asked, column)))
 
 
-async def odds(_: Office, request: Request, __: Guest) -> Response:
-    """What an epsilon makes of a suspicion."""
+async def odds(office: HttpServerState, request: Request, _: AuthenticatedUser) -> Response:
+    """What an epsilon makes of a suspicion, under the policy's adjacency or another one."""
     wanted(request)
     given = request.query_params.get("epsilon", "")
     if not WRITTEN.fullmatch(given):
         raise InputError("epsilon must be a number like 0.1 or 1/10")
-    return reply(distribution_plots.odds(as_written(given, "epsilon")))
+    words = {adjacency.value: adjacency for adjacency in Adjacency}
+    adjacency = request.query_params.get("adjacency", office.gate.policy.privacy.adjacency.value)
+    if adjacency not in words:
+        raise InputError(f"adjacency must be {' or '.join(words)}")
+    return reply(distribution_plots.odds(as_written(given, "epsilon"), words[adjacency]))
 
 
-async def play(office: Office, request: Request, _: Guest) -> Response:
+async def play(office: HttpServerState, request: Request, _: AuthenticatedUser) -> Response:
     """A page of the playground."""
     wanted(request)
     given = dict(request.query_params)
@@ -103,7 +109,7 @@ async def play(office: Office, request: Request, _: Guest) -> Response:
     return reply(await office.look(draw))
 
 
-async def ledger(office: Office, request: Request, _: Guest) -> Response:
+async def ledger(office: HttpServerState, request: Request, _: AuthenticatedUser) -> Response:
     """A page of the chain, as one document or as lines."""
     kind = wanted(request, (JSON, LINES))
     after = _number(request, "after", 0, 0)
@@ -114,7 +120,7 @@ async def ledger(office: Office, request: Request, _: Guest) -> Response:
     return reply({"entries": page, "next": page[-1]["seq"] if len(page) == limit else None})
 
 
-def _page(office: Office, request: Request) -> int:
+def _page(office: HttpServerState, request: Request) -> int:
     """How many are wanted at once."""
     limit = _number(request, "limit", 100, 1)
     if limit > office.limits.page:
@@ -131,31 +137,31 @@ def _number(request: Request, name: str, otherwise: int, low: int) -> int:
     return whole(int(given), name, low)
 
 
-async def verify(office: Office, request: Request, _: Guest) -> Response:
+async def verify(office: HttpServerState, request: Request, _: AuthenticatedUser) -> Response:
     """The chain, recomputed."""
     wanted(request)
     return reply(await office.look(gateway_calls.verify))
 
 
-async def redteam(office: Office, request: Request, _: Guest) -> Response:
+async def redteam(office: HttpServerState, request: Request, _: AuthenticatedUser) -> Response:
     """What attackers found, when somebody let them try."""
     wanted(request)
     return reply(await office.look(newest))
 
 
-async def metrics(office: Office, _: Request, __: Guest) -> Response:
+async def metrics(office: HttpServerState, _: Request, __: AuthenticatedUser) -> Response:
     """Counts and budgets."""
     text = await office.look(lambda gate: gateway_calls.metrics(gate, office))
     return Response(text, media_type="text/plain; version=0.0.4")
 
 
-async def me(office: Office, request: Request, guest: Guest) -> Response:
+async def me(office: HttpServerState, request: Request, guest: AuthenticatedUser) -> Response:
     """Who asks, and which data there are."""
     wanted(request)
     return reply({**about(guest), "data": office.gate.policy.data.id})
 
 
-async def health(office: Office, _: Request) -> Response:
+async def health(office: HttpServerState, _: Request) -> Response:
     """Whether this door serves."""
     try:
         await office.look(gateway_calls.alive)

@@ -66,9 +66,12 @@ def _gaussian(rho: Fraction) -> dict[str, Any]:
     return _page(found["svg"], rows, f"from sfumato.mechanisms import Gaussian\n{code}")
 
 
-def _odds_rows(epsilon: Fraction) -> list[list[str]]:
+def _odds_rows(epsilon: Fraction, suspected: str = "Bob is in the data") -> list[list[str]]:
     priors = (Fraction(1, 100), Fraction(1, 10), HALF)
-    return [[f"a suspicion of {show(p * 100)} % becomes at most", f"{_up(belief(p, epsilon) * 100)} %"] for p in priors]
+    return [
+        [f"a {show(p * 100)} % suspicion that {suspected} becomes at most", f"{_up(belief(p, epsilon) * 100)} %"]
+        for p in priors
+    ]
 
 
 def _up(number: Fraction) -> str:
@@ -165,7 +168,8 @@ def _response(epsilon: Fraction) -> dict[str, Any]:
         labels=("the truth is no", "the truth is yes"),
         bare=True,
     )
-    rows = [["the truth is reported with probability", f"{float(said.mass(1, 1)):.4f}"], *_odds_rows(epsilon)]
+    odds = _odds_rows(epsilon, "Bob's true answer is yes")
+    rows = [["the truth is reported with probability", f"{float(said.mass(1, 1)):.4f}"], *odds]
     code = f"RandomizedResponse(Fraction({str(epsilon)!r})).mass(1, 1)"
     return _page(picture, rows, f"from sfumato.mechanisms import RandomizedResponse\n{code}")
 

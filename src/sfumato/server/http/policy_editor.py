@@ -28,6 +28,7 @@ from sfumato.owner.unit_columns import candidates
 from sfumato.owner.weakening import Weakening, other_changes, weakenings
 from sfumato.policy import Policy, parse, units_of
 from sfumato.policy.positions import Marks
+from sfumato.policy.records import CATALOG, FORMATS
 
 _NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_-]{0,60}\.toml")
 _MOST = 200
@@ -89,7 +90,7 @@ def apply(gate: Gateway, text: str, mark: str, confirmed: list[str]) -> dict[str
     weaker = weakenings(gate.policy, policy)
     for one in (*weaker, *other_changes(gate.policy, policy)):
         if one.words not in confirmed:
-            message = "this change weakens the promise" if one in weaker else "this change lets more through"
+            message = "this change weakens the guarantee" if one in weaker else "this change allows more"
             raise InputError(message, detail=one.words, hint="Confirm it to save it.")
     _write(place.with_name(f"{place.name}.before"), old)
     _write(place, text)
@@ -164,7 +165,7 @@ def _read(gate: Gateway, text: str) -> tuple[Policy | None, list[PolicyError]]:
     outside = _outside(policy) - _outside(gate.policy)
     if outside:
         path = min(outside)
-        hint = "Write it into the policy file by hand, on the machine itself."
+        hint = "Write it into the policy file by hand, on the server."
         error = marks.error(("source", "files"), "a path is outside the policy's folder", hint)
         error.detail = f"{error.detail}: {path}"
         return None, [error]
@@ -195,7 +196,15 @@ def _outside(policy: Policy) -> set[str]:
     home = policy.path.parent.resolve()
     listed = _listed(policy)
     listed += [policy.data.ledger, policy.data.state, policy.data.anchor or "", policy.source.dsn or ""]
-    return {path for path in listed if path and ("://" in path or not (home / path).resolve().is_relative_to(home))}
+    return {path for path in listed if path and not _is_inside(home, path)}
+
+
+def _is_inside(home: Path, path: str) -> bool:
+    """Of a path of Spark what follows its format; where the tables of a catalog are, its policy does not say."""
+    word, colon, rest = path.partition(":")
+    if "://" in path or (colon and word == CATALOG):
+        return False
+    return (home / (rest.strip() if colon and word in FORMATS else path)).resolve().is_relative_to(home)
 
 
 def _listed(policy: Policy) -> list[str]:

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from sfumato.errors import InputError, QueryError
-from sfumato.files import make_private_directory
+from sfumato.files import appended_line, make_private_directory
 from sfumato.gateway import Gateway
 from sfumato.interrupts import check_wanted
 from sfumato.policy import Policy, Table
@@ -59,12 +59,12 @@ def make(gate: Gateway, words: dict[str, Any], k: int) -> dict[str, Any]:
 
     from sfumato.anonymity import anonymize
 
-    earlier = [one for one in _recorded(gate) if one["table"] == words.get("table")]
     folder = _folder(gate)
-    there = [one for one in earlier if (folder / one["name"]).is_file()]
-    gone = [one["name"] for one in earlier if not (folder / one["name"]).is_file()]
     make_private_directory(folder)
-    with _alone():
+    with _alone():  # two releases at once are one after the other: each is checked with the one before
+        earlier = [one for one in _recorded(gate) if one["table"] == words.get("table")]
+        there = [one for one in earlier if (folder / one["name"]).is_file() and "promised" in one]
+        gone = [one["name"] for one in earlier if one not in there]
         request = replace(_request(gate, words), k=k)
         now = datetime.now(UTC)
         name = f"{now:%Y%m%d-%H%M%S-%f}.csv"
@@ -72,22 +72,26 @@ def make(gate: Gateway, words: dict[str, Any], k: int) -> dict[str, Any]:
             release = anonymize(request, str(folder / name), _told)
             (folder / name).chmod(0o600)
             checked = _check(words, request, folder, name, there)
-            if checked is not None:
+            if checked is not None and gone:
                 checked["faults"] += map(_not_compared, gone)
-        except BaseException:  # what was not checked is not kept
+                checked["passed"] = False
+            entry = {
+                "name": name,
+                "when": now.isoformat(timespec="seconds"),
+                "table": words["table"],
+                "quasi": list(request.quasi),
+                "sensitive": request.sensitive,
+                "k": release.k,
+                "rows": release.released,
+                "keep": list(request.keep),
+                "promised": _claims(request).to_dict(),
+                "hierarchies": str(words.get("hierarchies") or ""),
+            }
+            with appended_line(folder / "releases.jsonl", json.dumps(entry)):
+                pass
+        except BaseException:  # what was not checked and recorded is not kept
             (folder / name).unlink(missing_ok=True)
             raise
-    entry = {
-        "name": name,
-        "when": now.isoformat(timespec="seconds"),
-        "table": words["table"],
-        "quasi": list(request.quasi),
-        "sensitive": request.sensitive,
-        "k": release.k,
-        "rows": release.released,
-    }
-    with (folder / "releases.jsonl").open("a", encoding="utf-8") as stream:
-        stream.write(json.dumps(entry) + "\n")
     return {"made": entry, "release": release.to_dict(), "check": checked}
 
 
@@ -117,9 +121,11 @@ def _recorded(gate: Gateway) -> list[dict[str, Any]]:
 
 
 def _not_compared(name: str) -> dict[str, Any]:
-    """An earlier release that is gone: somebody may have it, and what both show together was not looked at."""
-    words = f"the earlier release {name} is missing, so the two were not checked together"
-    return {"kind": "earlier", "column": None, "row": None, "words": words}
+    """An earlier release that is gone, or whose labels cannot be read: what both show together was not looked at."""
+    from sfumato.anonymity.inspection import ReleaseFault
+
+    words = f"the earlier release {name} or its hierarchies are missing, so the two were not checked together"
+    return ReleaseFault("earlier", words).to_dict()
 
 
 def _about(policy: Policy, table: Table) -> dict[str, Any] | None:
@@ -185,19 +191,40 @@ def _check(
     from sfumato.anonymity.inspection import EarlierRelease, claims_of
 
     file = folder / name
-    earlier = [EarlierRelease(folder / one["name"], tuple(one["quasi"])) for one in made]
     with file.open("rb") as stream:
         if sum(1 for _ in stream) > _MOST_CHECKED:
             return None
-    claims = claims_of(request.k, request.l, request.t, diversity=request.diversity)
     with tempfile.TemporaryDirectory(prefix="sfumato-") as place:
         listed = Path(place) / "hierarchies.toml"
         listed.write_text(str(words.get("hierarchies") or ""), encoding="utf-8")
+        earlier = []
+        for number, one in enumerate(made):
+            own = Path(place) / f"hierarchies-{number}.toml"
+            own.write_text(one["hierarchies"], encoding="utf-8")
+            same, claims = one["hierarchies"] == str(words.get("hierarchies") or ""), claims_of(**one["promised"])
+            earlier.append(
+                EarlierRelease(
+                    folder / one["name"],
+                    tuple(one["quasi"]),
+                    one["sensitive"],
+                    same,
+                    own,
+                    claims,
+                    keep=tuple(one["keep"]),
+                )
+            )
         report = check_release(
             file, request.data, request.quasi, request.sensitive,
-            keep=request.keep, hierarchies=listed, earlier=earlier, claims=claims,
+            keep=request.keep, hierarchies=listed, earlier=earlier, claims=_claims(request),
         )  # fmt: skip
     return report.to_dict()
+
+
+def _claims(request: Any) -> Any:
+    """What a release promises that was made here."""
+    from sfumato.anonymity.inspection import claims_of
+
+    return claims_of(request.k, request.l, request.t, diversity=request.diversity)
 
 
 def _told(*_: Any) -> None:

@@ -13,19 +13,19 @@ from starlette.responses import FileResponse, Response
 
 from sfumato.errors import InputError, QueryError
 from sfumato.server.http import release_calls
-from sfumato.server.http.authentication import Guest
+from sfumato.server.http.authentication import AuthenticatedUser
 from sfumato.server.http.error_responses import busy
 from sfumato.server.http.request_bodies import WRITTEN, check_names, read_body, text_of
 from sfumato.server.http.response_bodies import CSV, reply, wanted
-from sfumato.server.http.server_state import Office
+from sfumato.server.http.server_state import HttpServerState
 from sfumato.types import whole
 
 _CHOICES = {"diversity": ("distinct", "entropy", "recursive"), "method": ("lattice", "mondrian")}
 
 
-async def _words(office: Office, request: Request, *more: str) -> dict[str, Any]:
+async def _words(office: HttpServerState, request: Request, *more: str) -> dict[str, Any]:
     wanted(request)
-    document = await read_body(request, office.limits.body, office.limits.body_seconds)
+    document = await read_body(office, request)
     check_names(document, (*release_calls.WORDS, *more))
     for name in ("table", "sensitive", "hierarchies", *_CHOICES):
         if document.get(name) is not None:
@@ -40,26 +40,26 @@ async def _words(office: Office, request: Request, *more: str) -> dict[str, Any]
     return document
 
 
-async def _done(office: Office, work: Any) -> Any:
+async def _done(office: HttpServerState, work: Any) -> Any:
     try:
         return await office.ask(work)
     except QueryError as error:
         raise busy(error, 5) if error.sqlstate == "53300" else error from None
 
 
-async def releases(office: Office, request: Request, _: Guest) -> Response:
+async def releases(office: HttpServerState, request: Request, _: AuthenticatedUser) -> Response:
     """Tables that can be released, and releases that were made here."""
     wanted(request)
     return reply(await office.look(release_calls.tables))
 
 
-async def compare(office: Office, request: Request, _: Guest) -> Response:
+async def compare(office: HttpServerState, request: Request, _: AuthenticatedUser) -> Response:
     """Loss and risk for each k."""
     words = await _words(office, request)
     return reply(await _done(office, lambda gate: release_calls.compare(gate, words)))
 
 
-async def make(office: Office, request: Request, guest: Guest) -> Response:
+async def make(office: HttpServerState, request: Request, guest: AuthenticatedUser) -> Response:
     """A release, and what its check says."""
     if not guest.by_cookie:
         raise QueryError("releases can only be made in the console", sqlstate="42501", hint="Log in there.")
@@ -73,7 +73,7 @@ async def make(office: Office, request: Request, guest: Guest) -> Response:
     return reply(document)
 
 
-async def download(office: Office, request: Request, guest: Guest) -> Response:
+async def download(office: HttpServerState, request: Request, guest: AuthenticatedUser) -> Response:
     """The rows of a release that was made here."""
     wanted(request, (CSV,))
     if not guest.by_cookie:

@@ -27,10 +27,11 @@ from starlette.responses import Response
 from sfumato.errors import EngineError, SfumatoError
 from sfumato.local.collecting import Record
 from sfumato.server.http.collect import Intake, intake_of, records_of, summary
-from sfumato.server.http.error_responses import Turned, respond
-from sfumato.server.http.request_bodies import parse
+from sfumato.server.http.error_responses import HttpRefusal, respond
+from sfumato.server.http.page_entry import allow_any_origin
+from sfumato.server.http.request_bodies import SHORT_BODY, parse
 from sfumato.server.http.request_checks import RequestGuard, dress
-from sfumato.server.http.server_state import Office
+from sfumato.server.http.server_state import HttpServerState
 
 _OPERATOR = logging.getLogger("sfumato.operator")
 PATH = "/api/collect/{task}"
@@ -61,10 +62,10 @@ class ShortCycle:
     response_complete: bool = False
 
 
-class ShortWay:
+class ReportFastPath:
     """One for each door."""
 
-    def __init__(self, office: Office, guard: RequestGuard) -> None:
+    def __init__(self, office: HttpServerState, guard: RequestGuard) -> None:
         self._office, self._guard = office, guard
 
     def read(self, data: bytes, scheme: str, client: tuple[str, int] | None) -> tuple[Intake, list[Record]] | None:
@@ -73,7 +74,7 @@ class ShortWay:
         if found is None or found.end() > LONGEST_HEAD:
             return None
         headers = _headers(found[2])
-        if headers is None or not _states(headers, len(data) - found.end(), self._office.limits.body):
+        if headers is None or not _states(headers, len(data) - found.end(), min(SHORT_BODY, self._office.limits.body)):
             return None
         scope = {"type": "http", "scheme": scheme, "client": client, "headers": [(b"host", headers[b"host"])]}
         try:
@@ -81,20 +82,23 @@ class ShortWay:
             intake = intake_of(self._office, found[1].decode("ascii"))
             intake.collection.task.check_open()
             return intake, records_of(parse(data[found.end() :]), intake.collection.task.encoder)
-        except (SfumatoError, Turned):
+        except (SfumatoError, HttpRefusal):
             return None
 
     def reply(self, done: asyncio.Future[list[bool]], scheme: str, date: list[tuple[bytes, bytes]]) -> bytes:
         """What the device reads once its reports are stored, or were not."""
         self._office.requests[PATH] += 1
+        return written(allow_any_origin(self._respond(done)), scheme, date)
+
+    def _respond(self, done: asyncio.Future[list[bool]]) -> Response:
         error = done.exception()
         if error is None:
-            return written(summary(done.result()), scheme, date)
+            return summary(done.result())
         if isinstance(error, SfumatoError):
             self._office.refused(error.sqlstate)
-            return written(respond(error), scheme, date)
+            return respond(error)
         _OPERATOR.error("a request failed", exc_info=error)
-        return written(respond(EngineError("the server failed", sqlstate="XX000")), scheme, date)
+        return respond(EngineError("the server failed", sqlstate="XX000"))
 
 
 def _headers(lines: bytes) -> dict[bytes, bytes] | None:
@@ -124,7 +128,7 @@ def written(response: Response, scheme: str, date: list[tuple[bytes, bytes]]) ->
     return b"".join([start, *lines, b"\r\n", bytes(response.body)])
 
 
-def shortened(protocol: type[Any], way: ShortWay) -> type[Any]:
+def shortened(protocol: type[Any], way: ReportFastPath) -> type[Any]:
     """The server's protocol, with the short way before its own."""
 
     class Short(protocol):  # type: ignore[misc]

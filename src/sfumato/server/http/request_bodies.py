@@ -16,19 +16,33 @@ from typing import Any
 from starlette.requests import ClientDisconnect, Request
 
 from sfumato.errors import InputError
-from sfumato.gateway import NOISES, Query
+from sfumato.gateway import AUTO, NOISES, Query
 from sfumato.server.http.error_responses import turned
+from sfumato.server.http.server_state import HttpServerState
 from sfumato.server.pgwire.statement_kinds import check_length
 from sfumato.types import certainty, positive
 
 FIELDS = ("sql", "epsilon", "within", "confidence", "rows_per_unit", "noise")
 WRITTEN = re.compile(r"[0-9]{1,30}(\.[0-9]{1,30})?([eE][+-]?[0-9]{1,2})?|[0-9]{1,30}/[0-9]{1,30}")
 """A number as text."""
+SHORT_BODY = 2**14
+"""Bytes that are read at once, while everybody else waits; a longer body is read in a thread."""
 _AMOUNTS = ("epsilon", "within", "confidence")
 
 
-async def read_body(request: Request, longest: int, seconds: float) -> dict[str, Any]:
-    """The body, as one JSON object."""
+async def read_words(office: HttpServerState, request: Request) -> dict[str, Any]:
+    """The few words of a stranger, as one JSON object."""
+    return parse(await read_bytes(request, office.limits.words, office.limits.body_seconds))
+
+
+async def read_body(office: HttpServerState, request: Request) -> dict[str, Any]:
+    """The body of a user's request, as one JSON object; a long one is read in a thread, of which a user has few."""
+    body = await read_bytes(request, office.limits.body, office.limits.body_seconds)
+    return parse(body) if len(body) <= SHORT_BODY else await office.look(lambda _: parse(body))
+
+
+async def read_bytes(request: Request, longest: int, seconds: float) -> bytes:
+    """The body of a request that says it is JSON, unread."""
     kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
     if kind != "application/json":
         raise turned(415, "the body must be application/json")
@@ -46,7 +60,7 @@ async def read_body(request: Request, longest: int, seconds: float) -> dict[str,
         raise turned(408, "the body did not arrive in time", headers={"Connection": "close"}) from None
     except ClientDisconnect:
         raise turned(400, "the client disconnected") from None
-    return parse(bytes(body))
+    return bytes(body)
 
 
 def _too_long(longest: int) -> Exception:
@@ -95,8 +109,8 @@ def question(document: dict[str, Any]) -> Query:
         if name in options:
             options[name] = _amount(name, options[name])
     rows = options.get("rows_per_unit", 1)
-    if isinstance(rows, bool) or not isinstance(rows, int) or rows < 1:
-        raise InputError("rows_per_unit must be a whole number above 0")
+    if rows != AUTO and (isinstance(rows, bool) or not isinstance(rows, int) or rows < 1):
+        raise InputError('rows_per_unit must be a whole number above 0, or "auto"')
     if options.get("noise", NOISES[0]) not in NOISES:
         raise InputError("unknown noise", hint=f"Use {' or '.join(NOISES)}.")
     return Query(sql, **options)

@@ -14,7 +14,7 @@ from ipaddress import ip_address
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from sfumato.errors import QueryError
-from sfumato.server.http.error_responses import Turned, respond, turned
+from sfumato.server.http.error_responses import HttpRefusal, respond, turned
 from sfumato.server.pgwire.startup import is_near
 
 HEADERS = {
@@ -53,7 +53,7 @@ class RequestGuard:
 
         try:
             self.check(scope)
-        except Turned as refused:
+        except HttpRefusal as refused:
             await respond(refused)(scope, receive, dressed)
             return
         await self.app(scope, receive, dressed)
@@ -65,7 +65,7 @@ class RequestGuard:
         peer = scope["client"][0] if scope.get("client") else "local"
         if not self.allow_plain and not is_near(peer):
             error = QueryError("connections from other machines must use TLS", sqlstate="28000", hint="Use https://.")
-            raise Turned(403, error)
+            raise HttpRefusal(403, error)
         given = [value for name, value in scope["headers"] if name == b"host"]
         if len(given) != 1 or not self._is_ours(given[0].decode("latin-1").lower()):
             hint = "Use localhost or an address, or allow this name."

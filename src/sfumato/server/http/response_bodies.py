@@ -17,7 +17,7 @@ from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
 from sfumato.errors import InputError
-from sfumato.gateway import Answer
+from sfumato.gateway import Answer, all_notes
 from sfumato.server.answer_tables import write_csv
 from sfumato.server.http.error_responses import turned
 
@@ -117,5 +117,5 @@ def _beside(answer: Answer) -> dict[str, str]:
     }
     if answer.receipt is not None:
         headers["Sfumato-Receipt"] = answer.receipt
-    notes = json.dumps([list(note) for note in answer.notes])
+    notes = json.dumps([list(note) for note in all_notes(answer, answer.worth())])
     return headers | ({"Sfumato-Notes": notes} if len(notes) <= _LONGEST else {})

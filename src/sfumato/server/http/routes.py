@@ -5,16 +5,16 @@ from __future__ import annotations
 from starlette.requests import Request
 from starlette.responses import Response
 
-from sfumato.server.http import collect, exercise_pages, owner_pages, pages, release_pages, uploads
+from sfumato.server.http import class_pages, collect, exercise_pages, owner_pages, pages, release_pages, uploads
 from sfumato.server.http.authentication import log_in, log_out
 from sfumato.server.http.page_entry import Route
 from sfumato.server.http.playground import CHOICES, WORDS
 from sfumato.server.http.response_bodies import reply
-from sfumato.server.http.server_state import Office
+from sfumato.server.http.server_state import HttpServerState
 from sfumato.server.users import ANALYST, AUDITOR, OWNER
 
 
-async def _paper(office: Office, _: Request) -> Response:
+async def _paper(office: HttpServerState, _: Request) -> Response:
     from sfumato.server.http.openapi import paper
 
     return reply(paper(office.gate.policy.data.id, ROUTES))
@@ -22,10 +22,17 @@ async def _paper(office: Office, _: Request) -> Response:
 
 ASKS, READS, OWNS, ALL = (ANALYST, OWNER), (OWNER, AUDITOR), (OWNER,), (ANALYST, OWNER, AUDITOR)
 ROUTES = (  # the busiest first: they are tried in this order
-    Route("/api/collect/{task}", "POST", (), "Store noisy reports; each id counts once.", collect.collect),
+    Route(
+        "/api/collect/{task}",
+        "POST",
+        (),
+        "Store noisy reports; each id counts once.",
+        collect.collect,
+        cross_origin=True,
+    ),
     Route("/api/query", "POST", ASKS, "Run a query. Repeating it is free and returns the stored answer.", pages.query),
     Route("/api/explain", "POST", ASKS, "Cost and expected error of a query; free.", pages.explain),
-    Route("/api/budget", "GET", ALL, "Budget: total, spent, left.", pages.budget, ("analyst",)),
+    Route("/api/budget", "GET", ALL, "Budget: total, spent and remaining.", pages.budget, ("analyst",)),
     Route("/api/schema", "GET", ALL, "Tables, columns, bounds and default costs of the policy.", pages.schema),
     Route(
         "/api/ledger",
@@ -39,7 +46,7 @@ ROUTES = (  # the busiest first: they are tried in this order
     Route(
         "/api/law", "POST", ASKS, "Exact noise distribution of a column with one person in and out; free.", pages.law
     ),
-    Route("/api/odds", "GET", ALL, "How far an epsilon can move a suspicion.", pages.odds, ("epsilon",)),
+    Route("/api/odds", "GET", ALL, "How far an epsilon can move a suspicion.", pages.odds, ("epsilon", "adjacency")),
     Route(
         "/api/play",
         "GET",
@@ -66,13 +73,13 @@ ROUTES = (  # the busiest first: they are tried in this order
         "/api/policy/check",
         "POST",
         OWNS,
-        "Problems of a policy text, its diff, and what it weakens.",
+        "Problems in a policy text, its diff, and what it weakens.",
         owner_pages.check_policy,
     ),
-    Route("/api/policy/edit", "POST", OWNS, "A policy text after a change of one field.", owner_pages.edit_policy),
+    Route("/api/policy/edit", "POST", OWNS, "The policy text after changing one field.", owner_pages.edit_policy),
     Route("/api/policy/apply", "POST", OWNS, "Write the policy file; needs a session.", owner_pages.apply_policy),
     Route("/api/policy/reload", "POST", OWNS, "Reload the policy; needs a session.", owner_pages.reload_policy),
-    Route("/api/policy/sources", "GET", OWNS, "Data files beside the policy.", owner_pages.sources),
+    Route("/api/policy/sources", "GET", OWNS, "Data files in the policy's folder.", owner_pages.sources),
     Route(
         "/api/policy/upload",
         "POST",
@@ -88,7 +95,7 @@ ROUTES = (  # the busiest first: they are tried in this order
     Route("/api/release/make", "POST", OWNS, "Make and check a release; needs a session.", release_pages.make),
     Route("/api/release/file", "GET", OWNS, "Download a release; needs a session.", release_pages.download, ("name",)),
     Route("/api/collect", "GET", ALL, "Tasks that collect reports.", collect.surveys),
-    Route("/api/collect/{task}/task", "GET", (), "The task file, for devices.", collect.task_file),
+    Route("/api/collect/{task}/task", "GET", (), "The task file, for devices.", collect.task_file, cross_origin=True),
     Route(
         "/api/collect/{task}/estimate",
         "GET",
@@ -98,6 +105,7 @@ ROUTES = (  # the busiest first: they are tried in this order
         ("population",),
     ),
     Route("/login", "POST", (), "Log in with name and password; sets a cookie.", log_in),
+    Route("/api/class", "POST", (), "Join a class by the key of its link; sets a cookie.", class_pages.join),
     Route("/logout", "POST", ALL, "End the session.", log_out),
     Route("/healthz", "GET", (), "Whether the server is healthy.", pages.health),
     Route("/openapi.json", "GET", (), "This description.", _paper),

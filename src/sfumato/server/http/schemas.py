@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from sfumato.gateway import NOISES
+from sfumato.gateway import AUTO, NOISES
 from sfumato.learn import EXERCISES
 from sfumato.server.http.playground import CHOICES, PAGES, WORDS
 from sfumato.server.http.request_bodies import WRITTEN
 from sfumato.server.http.response_bodies import ARROW, CSV, JSON, LINES, PARQUET
 from sfumato.server.users import ROLES
+from sfumato.types import Adjacency
 
 Schema = dict[str, Any]
 TEXT: Schema = {"type": "string"}
@@ -48,6 +49,7 @@ _STANDING = {
     "spent": of("Amounts"),
     "remaining": of("Amounts"),
     "queries": WHOLE,
+    "query_epsilon": TEXT,
 }
 _CHAIN = {"seq": WHOLE, "time": TEXT, "kind": TEXT, "analyst": _MAYBE, "body": {"type": "object"}}
 
@@ -88,13 +90,23 @@ _LAW = {
     "outputs": _list(TEXT),
     **dict.fromkeys(("bob_out", "bob_in", "belief"), _NUMBERS),
 }
+_KEYS = _object({"groups_per_unit": WHOLE, "size": WHOLE, "unit": {"enum": ["count", "people"]}})
+_LESS: dict[str, Schema] = {
+    "rows_per_unit": WHOLE,
+    "half_widths": _list(_MAYBE),
+    "lost": _MAYBE,
+    "keys": {"anyOf": [_KEYS, {"type": "null"}]},
+}
 _QUESTION: tuple[dict[str, Schema], dict[str, Schema]] = (
     {"sql": {"type": "string", "description": "The query, in PostgreSQL's dialect."}},
     {
-        "epsilon": _amount("What to spend; default: query_epsilon of the policy.", exclusiveMinimum=0),
-        "within": _amount("Spend what makes every number ± this, instead of epsilon.", exclusiveMinimum=0),
+        "epsilon": _amount("Epsilon to spend; default: query_epsilon of the policy.", exclusiveMinimum=0),
+        "within": _amount("Spend as much epsilon as makes every number ± this.", exclusiveMinimum=0),
         "confidence": _amount("Confidence of the intervals (default 0.95).", exclusiveMinimum=0, exclusiveMaximum=1),
-        "rows_per_unit": {"type": ["integer", "null"], "minimum": 1, "description": "A lower contribution bound."},
+        "rows_per_unit": {
+            "anyOf": [{"type": ["integer", "null"], "minimum": 1}, {"const": AUTO}],
+            "description": 'A lower contribution bound; "auto" estimates one for a fifth of epsilon.',
+        },
         "noise": {"enum": [*NOISES, None]},
     },
 )
@@ -121,7 +133,7 @@ SCHEMAS: dict[str, Schema] = {
             "refused": {"anyOf": [of("Error"), {"type": "null"}]},
             **{name: {"anyOf": [of("Amounts"), {"type": "null"}]} for name in ("cost", "before", "after")},
             "columns": _list(_object(_COLUMN)),
-            "rows_per_unit": _list(_object({"rows_per_unit": WHOLE, "half_widths": _list(_MAYBE), "lost": _MAYBE})),
+            "rows_per_unit": _list(_object(_LESS)),
             "bounds": _list(_object({"table": TEXT, "column": _MAYBE})),
             "confidence": TEXT,
             "notes": _list(_NOTE),
@@ -147,7 +159,7 @@ SCHEMAS: dict[str, Schema] = {
         {"column": TEXT, "law": TEXT, "why": _MAYBE, "epsilon": _MAYBE, "at_most": _MAYBE}
         | {"pictures": _list(_object(_LAW))}
     ),
-    "Odds": _object({"epsilon": TEXT, "before": TEXT, "at_most": TEXT}),
+    "Odds": _object({"epsilon": TEXT, "before": TEXT, "at_most": TEXT, "words": TEXT}),
     "Spending": _object(
         {"frozen": _TRUTH, "debits": WHOLE, "entries": WHOLE, "head": TEXT, "total": of("Amounts"), "partition": _TRUTH}
         | {"points": _list(_object(_POINT))}
@@ -221,6 +233,7 @@ SCHEMAS: dict[str, Schema] = {
     "SurveyEstimate": _object(
         _TASK
         | {"question": _MAYBE, "epsilon": {"type": "number"}, "minimum_batch": WHOLE, "population": TEXT}
+        | {"candidates": _MAYBE}
         | {"estimates": _list(_object({"value": TEXT, **_ENDS}, {"p_value": {"type": "number"}}))}
     ),
     "Releases": _object(
@@ -242,6 +255,8 @@ SCHEMAS: dict[str, Schema] = {
     ),
     "Me": _object({"name": TEXT, "role": TEXT, "ends": TEXT}, {"csrf": TEXT, "data": TEXT}),
     "Login": _object({"name": TEXT, "password": TEXT}),
+    "ClassKey": _object({"key": TEXT}),
+    "Seat": _object({"name": TEXT, "role": TEXT, "ends": TEXT, "csrf": TEXT, "data": TEXT, "password": TEXT}),
     "Health": _object({"status": TEXT}),
 }
 
@@ -265,6 +280,7 @@ BODY = {
     "/api/release/compare": "ReleaseWanted",
     "/api/release/make": "ReleaseChosen",
     "/login": "Login",
+    "/api/class": "ClassKey",
     "/api/collect/{task}": "Reports",
 }
 """What is sent, by path."""
@@ -311,6 +327,7 @@ GIVES: dict[str, dict[str, Schema]] = {
     "/api/me": {JSON: of("Me")},
     "/metrics": {"text/plain": TEXT},
     "/login": {JSON: of("Me")},
+    "/api/class": {JSON: of("Seat")},
     "/healthz": {JSON: of("Health")},
     "/openapi.json": {JSON: {"type": "object"}},
 }
@@ -332,7 +349,7 @@ PARAMETERS: dict[str, list[tuple[str, str, Schema, str]]] = {
             "analyst",
             "query",
             {"type": "string", "minLength": 1},
-            "Whose budget; owners and auditors can see everybody's.",
+            "Whose budget; owners and auditors can see all budgets.",
         )
     ],
     "/api/history": [
@@ -349,6 +366,7 @@ PARAMETERS: dict[str, list[tuple[str, str, Schema, str]]] = {
     ],
     "/api/odds": [
         ("epsilon", "query", {"type": "string", "pattern": f"^({WRITTEN.pattern})$"}, "As it is written."),
+        ("adjacency", "query", {"enum": [word.value for word in Adjacency]}, "Default: the policy's."),
     ],
     "/api/ledger": [
         ("after", "query", {"type": "integer", "minimum": 0, "maximum": 10**18 - 1}, "Entries after this number."),

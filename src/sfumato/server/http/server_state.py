@@ -22,10 +22,10 @@ from starlette.requests import Request
 
 from sfumato.errors import QueryError
 from sfumato.gateway import Gateway
-from sfumato.interrupts import Leash, cancelled, stopped
-from sfumato.server.audit_log import Journal
+from sfumato.interrupts import CancelScope, cancelled, stopped
+from sfumato.server.audit_log import AuditLog
 from sfumato.server.http.error_responses import busy, turned
-from sfumato.server.http.stranger_connections import Lobby
+from sfumato.server.http.stranger_connections import StrangerConnections
 from sfumato.server.login_throttle import MOST
 from sfumato.server.per_user_limits import MOST as MOST_KEPT
 from sfumato.server.per_user_limits import Allowance
@@ -67,20 +67,21 @@ class HttpLimits:
     session: timedelta = timedelta(hours=12)
 
 
-class Office:
+class HttpServerState:
     """One for each door."""
 
-    def __init__(self, gate: Gateway, users: Users, journal: Journal, limits: HttpLimits) -> None:
+    def __init__(self, gate: Gateway, users: Users, journal: AuditLog, limits: HttpLimits) -> None:
         self.gate, self.users, self.journal, self.limits = gate, users, journal, limits
         self.requests: Counter[str] = Counter()
         self.refusals: Counter[str] = Counter()
-        self.lobby = Lobby(limits.strangers, limits.connections)
+        self.lobby = StrangerConnections(limits.strangers, limits.connections)
         self._queries = _Pool(limits.workers, limits.working, "sfumato-http")
         self._looks = _Pool(limits.lookers, limits.looking, "sfumato-look")
         self._proving = ThreadPoolExecutor(1, thread_name_prefix="sfumato-login")
+        self._reading = ThreadPoolExecutor(1, thread_name_prefix="sfumato-reports")
         self._seats: Counter[str] = Counter()
         self._allowances: dict[str, Allowance] = {}
-        self._doing: dict[asyncio.Task[Any], Leash] = {}
+        self._doing: dict[asyncio.Task[Any], CancelScope] = {}
         self._using: Counter[Gateway] = Counter()
         self._waiting: dict[Gateway, list[asyncio.Future[None]]] = {}
 
@@ -96,10 +97,14 @@ class Office:
         """One log-in after the other: who tries many at once is counted as if she had waited."""
         return await asyncio.get_running_loop().run_in_executor(self._proving, work)
 
+    async def read(self, work: Callable[[], T]) -> T:
+        """One long body of a stranger after the other, beside everything else: nobody waits for all of them."""
+        return await asyncio.get_running_loop().run_in_executor(self._reading, work)
+
     async def _with_gate(self, pool: _Pool, work: Callable[[Gateway], T]) -> T:
         """Work that has begun is waited for, also by nobody: the gateway stays open until it has ended."""
         gate, (request, user) = self.gate, _asking.get() or (None, "")
-        leash = Leash(user)
+        leash = CancelScope(user)
         self._using[gate] += 1
         doing = asyncio.ensure_future(pool.run(leash, partial(work, gate)))
         self._doing[doing] = leash
@@ -168,7 +173,7 @@ class Office:
         self.interrupt()
         if self._doing:
             await asyncio.wait(list(self._doing), timeout=self.limits.grace)
-        for pool in (self._proving, self._looks.threads, self._queries.threads):
+        for pool in (self._reading, self._proving, self._looks.threads, self._queries.threads):
             pool.shutdown(wait=not self._doing, cancel_futures=True)
 
     def refused(self, state: str) -> None:
@@ -184,7 +189,7 @@ class _Pool:
         self.threads, self._each = ThreadPoolExecutor(total, thread_name_prefix=name), each
         self._rooms: dict[str, asyncio.Semaphore] = {}
 
-    async def run(self, leash: Leash, work: Callable[[], T]) -> T:
+    async def run(self, leash: CancelScope, work: Callable[[], T]) -> T:
         """The result of work that is done for a request."""
         async with self._rooms.setdefault(leash.analyst, asyncio.Semaphore(self._each)):
             leash.check()

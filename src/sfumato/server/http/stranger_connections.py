@@ -12,7 +12,7 @@ from typing import Any
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 
-class Lobby:
+class StrangerConnections:
     """All open connections of one server.
 
     Guarantee: there are never more than `strangers` connections on which nobody was recognised, nor more than
@@ -54,7 +54,7 @@ def _shrink(connections: dict[Any, None], most: int) -> None:
         oldest.transport.abort()
 
 
-def protocol_of(lobby: Lobby) -> type[asyncio.Protocol]:
+def protocol_of(lobby: StrangerConnections) -> type[asyncio.Protocol]:
     """The server's protocol, whose connections are in the lobby; a request finds its own in `scope["state"]`."""
 
     class Counted(H11Protocol):

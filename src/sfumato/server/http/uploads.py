@@ -24,10 +24,10 @@ from starlette.responses import Response
 from sfumato.errors import EngineError, InputError, PolicyError, QueryError
 from sfumato.files import PRIVATE, sync_directory
 from sfumato.owner import schema
-from sfumato.server.http.authentication import Guest
+from sfumato.server.http.authentication import AuthenticatedUser
 from sfumato.server.http.error_responses import busy, turned
 from sfumato.server.http.response_bodies import reply, wanted
-from sfumato.server.http.server_state import Office
+from sfumato.server.http.server_state import HttpServerState
 
 KINDS = (".csv", ".tsv", ".parquet")
 BYTES = "application/octet-stream"
@@ -38,7 +38,7 @@ _OLD = 86_400.0
 _MOST_NAMES = 1000
 
 
-async def upload(office: Office, request: Request, guest: Guest) -> Response:
+async def upload(office: HttpServerState, request: Request, guest: AuthenticatedUser) -> Response:
     """A file beside the policy.
 
     Guarantee: nothing is written outside of the policy's folder, no file that exists is changed, nobody but the
@@ -93,11 +93,11 @@ def _check_head(request: Request, most: int) -> None:
 
 
 def _too_large(most: int) -> Exception:
-    hint = "Copy a larger file into the policy's folder, on the machine itself."
+    hint = "Copy a larger file into the policy's folder, on the server."
     return turned(413, f"a file may have at most {most:,} bytes", hint=hint, headers={"Connection": "close"})
 
 
-async def _receive(request: Request, file: Path, office: Office) -> int:
+async def _receive(request: Request, file: Path, office: HttpServerState) -> int:
     """The body, part by part, onto the disk; how many bytes it has."""
     limits, size = office.limits, 0
     handle = os.open(file, os.O_CREAT | os.O_EXCL | os.O_WRONLY, PRIVATE)

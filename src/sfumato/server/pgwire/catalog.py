@@ -14,6 +14,8 @@ from typing import Any
 
 import duckdb
 
+from sfumato.algebra.interval_values import read as read_interval
+from sfumato.algebra.interval_values import shown
 from sfumato.engines.duckdb.fetching import fetch_bounded
 from sfumato.errors import QueryError
 from sfumato.policy import Policy
@@ -49,27 +51,28 @@ _CLOCKS = frozenset(
     {"current_date", "current_time", "current_timestamp", "localtime", "localtimestamp", "now", "today", "random"}
 )
 """Words of the language that tell the time, beside the engine's own list of functions that are not the same twice."""
-_ZONED = "TIMESTAMP WITH TIME ZONE"
+_ZONED, _SPAN = "TIMESTAMP WITH TIME ZONE", "INTERVAL"
 _BEGIN = datetime(1970, 1, 1)  # noqa: DTZ001  moments are naive and in UTC, as everywhere in the house
 _NUMBERS = ("UINTEGER", "UHUGEINT", "SMALLINT", "INTEGER", "BIGINT", "FLOAT", "DOUBLE")
-_HINT = "Catalog queries are answered as far as tools ask them."
+_HINT = "Only catalog queries that common tools send are supported."
 _REFUSALS = (
     (r'[Cc]olumn "([^"]+)" (?:not found|referenced)', 'column "{}" does not exist', "42703"),
     (r'does not have a column named "([^"]+)"', 'column "{}" does not exist', "42703"),
     (r'Referenced table "([^"]+)" not found', 'missing FROM-clause entry for table "{}"', "42P01"),
     (r'Ambiguous reference to column name "([^"]+)"', 'column reference "{}" is ambiguous', "42702"),
     (r'column "([^"]+)" must appear in the GROUP BY', 'column "{}" must appear in the GROUP BY clause', "42803"),
+    (r"[Dd]ivision by zero", "division by zero", "22012"),
     (r"Type with name (\w+) does not exist", 'type "{}" does not exist', "42704"),
 )
 """What the engine says of names that the query itself wrote, and what PostgreSQL says of the same."""
 _KINDS = {
-    "Binder Error": ("the names or types of this catalog query do not go together", "42804"),
+    "Binder Error": ("the names or types of this catalog query do not match", "42804"),
     "Catalog Error": ("this catalog query calls a function that is not supported", "42883"),
     "Parser Error": ("syntax error in a catalog query", "42601"),
     "Conversion Error": ("a value in this catalog query does not have the type that its place needs", "22P02"),
     "Invalid Input Error": ("a value in this catalog query is not valid for its function", "22023"),
     "Out of Range Error": ("a number in this catalog query is out of range", "22003"),
-    "Out of Memory Error": ("this catalog query needs more memory than it may take", "53200"),
+    "Out of Memory Error": ("this catalog query exceeds its memory limit", "53200"),
 }
 """The rest, by the kind of the engine's error; its text goes nowhere."""
 
@@ -97,6 +100,8 @@ class Catalog:
         procs = {name for columns in self._relations.values() for name, kind in columns if kind == "regproc"}
         relations = {CATALOG: frozenset(names[CATALOG] - own), INFORMATION: frozenset(names[INFORMATION])}
         known = CatalogNames(relations, FUNCTIONS, frozenset(procs))
+        self.names = known
+        """What the catalog has."""
         self.question: Callable[[str], str | None] = remembered(partial(translate, known=known))
         """The question in the engine's SQL; None if it is not about the catalog alone."""
         self.texts: Callable[[str], tuple[str | None, ...]] = remembered(partial(text_types, relations=self._relations))
@@ -142,10 +147,11 @@ class Catalog:
                 cursor.execute(question)
                 described = [(str(column[0]), str(column[1])) for column in cursor.description or ()]
                 fields, kinds = tuple(Field(n, _wire_type(kind)) for n, kind in described), [k for _, k in described]
-                if _ZONED in kinds:
+                retold = not {_ZONED, _SPAN}.isdisjoint(kinds)
+                if retold:
                     cursor.execute(_counted(question, kinds))
                 found, size = fetch_bounded(cursor, MOST_BYTES, MOST_ROWS)
-                rows = [_dated(row, kinds) for row in found] if _ZONED in kinds else found
+                rows = [_dated(row, kinds) for row in found] if retold else found
                 return Result(fields, [self._shown(row, fields) for row in rows], size=size)
             except duckdb.Error as error:
                 raise _refused(error) from None
@@ -204,14 +210,27 @@ def _refused(error: duckdb.Error) -> QueryError:
 
 
 def _counted(question: str, kinds: list[str]) -> str:
-    """The same question with moments as microseconds: the engine's own moments need a table of time zones."""
-    shown = [f"epoch_us(#{i})" if kind == _ZONED else f"#{i}" for i, kind in enumerate(kinds, 1)]
-    return f"SELECT {', '.join(shown)} FROM ({question})"
+    """The same question with moments as microseconds: the engine's own moments need a table of time zones.
+
+    Intervals are text: Python's have no months.
+    """
+    forms = {_ZONED: "epoch_us(#{})", _SPAN: "CAST(#{} AS VARCHAR)"}
+    columns = [forms.get(kind, "#{}").format(i) for i, kind in enumerate(kinds, 1)]
+    return f"SELECT {', '.join(columns)} FROM ({question})"
 
 
 def _dated(row: tuple[Any, ...], kinds: list[str]) -> tuple[Any, ...]:
-    together = zip(row, kinds, strict=True)
-    return tuple(_BEGIN + timedelta(microseconds=v) if k == _ZONED and v is not None else v for v, k in together)
+    return tuple(_retold(value, kind) for value, kind in zip(row, kinds, strict=True))
+
+
+def _retold(value: Any, kind: str) -> Any:
+    """A moment, or an interval as PostgreSQL prints it."""
+    if value is None or kind not in (_ZONED, _SPAN):
+        return value
+    if kind == _ZONED:
+        return _BEGIN + timedelta(microseconds=value)
+    span = read_interval(value)
+    return value if span is None else shown(span)
 
 
 def _nothing(kind: str) -> Any:

@@ -19,7 +19,7 @@ from multiprocessing.connection import Connection
 from typing import Any
 
 from sfumato.errors import QueryError, SfumatoError
-from sfumato.interrupts import Leash, Slots, current, stopped, watched, who
+from sfumato.interrupts import CancelScope, Slots, current, stopped, watched, who
 from sfumato.policy import Policy
 from sfumato.server.pgwire.catalog import Catalog
 from sfumato.server.pgwire.results import Result
@@ -87,7 +87,7 @@ class CatalogProcesses:
     """The processes of one catalog, started when they are needed. Any number of threads may ask."""
 
     def __init__(self, policy: Policy) -> None:
-        self._policy, self._slots, self._life = policy, Slots(_MOST, _EACH), Leash()
+        self._policy, self._slots, self._life = policy, Slots(_MOST, _EACH), CancelScope()
         self._lock, self._idle = threading.Lock(), list[_Child]()
         self._end = weakref.finalize(self, _bury, self._idle, self._lock)
 
@@ -136,7 +136,7 @@ def _bury(idle: list[_Child], lock: threading.Lock) -> None:
 
 def _no_memory() -> QueryError:
     return QueryError(
-        "this catalog query needs more memory than it may take",
+        "this catalog query exceeds its memory limit",
         sqlstate="53200",
         hint="Ask for less: fewer rows, fewer joined relations, shorter texts.",
     )

@@ -99,7 +99,7 @@ class Fetch:
 
 
 @dataclass(frozen=True, slots=True)
-class Forget:
+class DiscardCommand:
     """DISCARD, DEALLOCATE, CLOSE: what is forgotten; name None is all."""
 
     what: str
@@ -108,13 +108,14 @@ class Forget:
 
 
 @dataclass(frozen=True, slots=True)
-class Nothing:
+class NoOpCommand:
     """A command that has nothing to do here."""
 
     tag: str
 
 
 Command = (
-    SelectCommand | Explain | CopyOut | Transaction | Set | Show | Prepare | ExecuteCommand | Declare | Fetch | Forget
-    | Nothing
+    SelectCommand | Explain | CopyOut | Transaction | Set | Show | Prepare | ExecuteCommand | Declare | Fetch
+    | DiscardCommand
+    | NoOpCommand
 )  # fmt: skip

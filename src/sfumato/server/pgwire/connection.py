@@ -22,7 +22,7 @@ _GRACE = 2.0
 """Seconds for the last bytes to leave."""
 
 
-class Gone(Exception):
+class ClientLeft(Exception):
     """The client has left."""
 
 
@@ -105,7 +105,7 @@ class Wire(asyncio.Protocol):
 
     async def _more(self) -> None:
         if self.gone.is_set():
-            raise Gone
+            raise ClientLeft
         self._came.clear()
         await self._came.wait()
 
@@ -134,7 +134,7 @@ class Wire(asyncio.Protocol):
     async def write(self, data: bytes) -> None:
         """Send, as fast as the client reads."""
         if self.gone.is_set() or self._transport is None:
-            raise Gone
+            raise ClientLeft
         self._transport.write(data)
         if len(data) >= _HIGH:
             await asyncio.sleep(0)  # a long answer lets others speak in between
@@ -149,7 +149,7 @@ class Wire(asyncio.Protocol):
         self._transport.write(b"S")
         secured = await loop.start_tls(self._transport, self, context, server_side=True)
         if secured is None:
-            raise Gone
+            raise ClientLeft
         self._transport = secured
 
     def abort(self) -> None:

@@ -6,24 +6,24 @@ Comes in: Work and who asks. Goes out: a Result, or one of the house's errors. I
 from __future__ import annotations
 
 import io
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from datetime import date
 from decimal import ROUND_UP, Decimal
 from fractions import Fraction
-from functools import partial
-from typing import Any
+from functools import partial, wraps
+from typing import Any, TypeVar, cast
 
 from rich.console import Console
 
 from sfumato.engines.duckdb.fetching import CELL, size_of
 from sfumato.errors import QueryError, SfumatoError
-from sfumato.gateway import Answer, Gateway, Preview, Query
-from sfumato.gateway.answer import width_of
+from sfumato.gateway import FREE, Answer, Gateway, NumberWorth, Preview, Query, width_of
 from sfumato.gateway.rounding import width as rounded_width
 from sfumato.interrupts import FINISHING, planning, who
 from sfumato.recent import Recent
 from sfumato.server.answer_tables import answer_lines, print_preview
-from sfumato.server.audit_log import Journal
+from sfumato.server.audit_log import AuditLog
 from sfumato.server.audited_query import ask, recall
 from sfumato.server.pgwire.catalog import Catalog
 from sfumato.server.pgwire.catalog_process import CatalogProcesses
@@ -31,10 +31,12 @@ from sfumato.server.pgwire.results import BUDGET_FIELDS, PLAN_FIELDS, Field, Res
 from sfumato.server.pgwire.statement_kinds import KEPT, remembered
 from sfumato.server.users import AUDITOR, OWNER, User, check_may_ask
 from sfumato.sql.catalog.queries import configured
+from sfumato.sql.catalog.session_values import SessionValues, session_values
 from sfumato.sql.catalog.tableless import computes_alone
 from sfumato.sql.read.lexer import without_schema
 from sfumato.types import show
 
+_Call = TypeVar("_Call", bound=Callable[..., Any])
 _SMALLEST = Decimal("1e-15")
 _MOST_CATALOG = 32_768
 """Characters of a catalog query: no tool writes more."""
@@ -44,14 +46,29 @@ _ROOM = 32 * 2**20
 """Bytes of results that are kept at most, of each kind."""
 
 
-class Desk:
+def _nested(call: _Call) -> _Call:
+    """A text that is nested too deeply for whoever reads it is an error of its own, and ends no connection."""
+
+    @wraps(call)
+    def made(*given: Any) -> Any:
+        try:
+            return call(*given)
+        except RecursionError:
+            raise QueryError("the query is nested too deeply", sqlstate="54001") from None
+
+    return cast(_Call, made)
+
+
+class GatewayCalls:
     """The gateway, as the protocol sees it."""
 
-    def __init__(self, gateway: Gateway, journal: Journal) -> None:
+    def __init__(self, gateway: Gateway, journal: AuditLog) -> None:
         self._gateway, self._journal = gateway, journal
         self._catalog, self._processes = Catalog(gateway.policy), CatalogProcesses(gateway.policy)
         self._bare = remembered(partial(without_schema, database=gateway.policy.data.id))
         self._alone = remembered(self._is_alone)
+        alone = partial(computes_alone, policy=gateway.policy)
+        self._parts = remembered(partial(session_values, known=self._catalog.names, alone=alone))
         self._found: Recent[Result] = Recent(_ROOM)
         self._looked: Recent[tuple[Field, ...]] = Recent(_ROOM)
         self._made: Recent[_Made] = Recent(_ROOM)
@@ -75,6 +92,7 @@ class Desk:
                 found.setdefault(column.name.lower(), set()).add(words.get(kind, kind))
         return {name: kinds.pop() for name, kinds in found.items() if len(kinds) == 1}
 
+    @_nested
     def recall(self, work: Work, user: User) -> Any:
         """What `do` would say, if that is at hand without work and without spending; else None."""
         if work.task in (WireTask.ANSWER, WireTask.LOOK):
@@ -90,6 +108,7 @@ class Desk:
         answer = recall(self._gateway, self._journal, user, work.options.query(self._bare(work.sql)))
         return None if answer is None else self._made_of(answer, work)
 
+    @_nested
     def do(self, work: Work, user: User) -> Any:
         """What the protocol asks for; every error is one of the house's."""
         if work.task is WireTask.BUDGET:
@@ -100,8 +119,10 @@ class Desk:
             short = len(work.sql) <= _MOST_CATALOG and not self._alone(work.sql)
             about = self._catalog.question(work.sql) if short else None
             bare = work.sql if about is not None else self._bare(work.sql)
+            parts = None if about is None else self._parts(work.sql)
         if about is not None:
-            return self._look_up(about, work, user)
+            found = None if parts is None else self._computed(parts, work, user)
+            return self._look_up(about, work, user) if found is None else found
         query = work.options.query(bare)
         if work.task is WireTask.ANSWER:
             answer = ask(self._gateway, self._journal, user, query)
@@ -123,6 +144,37 @@ class Desk:
             return self._catalog.question(text) is None
         except QueryError:
             return True
+
+    def _computed(self, parts: SessionValues, work: Work, user: User) -> Any:
+        """A query without tables that calls functions of the catalog; None where the gateway cannot compute the rest.
+
+        It is free, as every query without tables is, and like a look at the catalog no line in the audit log.
+        """
+        if work.task is WireTask.PREVIEW:
+            return None
+        with planning():
+            about = self._catalog.question(parts.question)
+        called = None if about is None else self._processes.run(about, user.name, work.settings)
+        if called is None or called.fields is None or len(called.rows) != 1:
+            return None
+        left = parts.left(called.rows[0], tuple(field.type for field in called.fields))
+        with planning():
+            if left is None or not computes_alone(left, self._gateway.policy):
+                return None
+        answer = self._gateway.answer(work.options.query(left), user.asks_as)
+        assert answer.cost == FREE
+        places, row = parts.whole, called.rows[0]
+        kinds = [(name, kind, False) for name, kind in zip(answer.columns, answer.types, strict=True)]
+        fields = [
+            Field(field.name, called.fields[places[i]].type) if i in places else field
+            for i, field in enumerate(_beside(kinds, intervals=False))
+        ]
+        rows = [tuple(row[places[i]] if i in places else v for i, v in enumerate(values)) for values in answer.rows]
+        size = sum(CELL * len(values) + sum(map(size_of, values)) for values in rows)
+        result = Result(self._typed(tuple(fields), work.sql), rows, size=size)
+        if not self._catalog.is_moving(work.sql):
+            self._found.put((work.sql, user.name, work.settings), result, result.size)
+        return result.fields if work.task is WireTask.LOOK else result
 
     def _preview(self, query: Query, work: Work, user: User) -> Any:
         preview = self._gateway.preview(query, user.asks_as)
@@ -170,8 +222,8 @@ class Desk:
         if made is not None and made.answer.is_again(answer):
             if (made.answer.cost, made.answer.remaining) == (answer.cost, answer.remaining):
                 return made.result
-            first = replace(made.result, notices=[("NOTICE", _noticed(answer, made.widths))])
-            made = _Made(answer, first, made.widths)
+            first = replace(made.result, notices=[("NOTICE", _noticed(answer, made.worth, made.widths))])
+            made = _Made(answer, first, made.worth, made.widths)
         else:
             made = _make(answer, work.options.intervals)
             if made.result.fields is not None:
@@ -207,64 +259,98 @@ def _beside(columns: list[tuple[str, str, bool]], intervals: bool) -> tuple[Fiel
 
     They stand at the end of the row: tools name columns by their place.
     """
-    ends = [(name, kind) for name, kind, noisy in columns if noisy and intervals]
-    beside = [Field(f"{name}_{end}", kind) for name, kind in ends for end in ("low", "high")]
+    beside = [Field(f"{columns[i][0]}_{_ENDS[end]}", columns[i][1]) for i, end in _ends(columns) if intervals]
     return (*(Field(name, kind) for name, kind, _ in columns), *beside)
+
+
+_ENDS = ("low", "high")
+
+
+def _ends(columns: list[tuple[str, str, bool]]) -> list[tuple[int, int]]:
+    """Which ends of which columns stand beside them: those that the query does not show under the same name itself."""
+    shown = {name for name, _, _ in columns}
+    found = [(i, end) for i, (_, _, noisy) in enumerate(columns) if noisy for end in (0, 1)]
+    return [(i, end) for i, end in found if f"{columns[i][0]}_{_ENDS[end]}" not in shown]
 
 
 @dataclass(frozen=True, slots=True)
 class _Made:
-    """What was made of an answer: the result, and the widths of its columns in words."""
+    """What was made of an answer: the result, what its numbers are worth, and the widths of its columns in words."""
 
     answer: Answer
     result: Result
+    worth: list[list[NumberWorth]]
     widths: str | None
 
 
 def _make(answer: Answer, intervals: bool) -> _Made:
     noisy = answer.noisy
     many = len(answer.rows) * sum(noisy) > _MANY and not intervals
-    ends: list[list[tuple[Any, Any] | None]] = [] if many else answer.intervals()
-    fields = _beside(list(zip(answer.columns, answer.types, noisy, strict=True)), intervals)
-    rows = answer.rows
+    worth = answer.worth_of_doubtful() if many else answer.worth()
+    columns = list(zip(answer.columns, answer.types, noisy, strict=True))
+    fields, rows = _beside(columns, intervals), answer.known_rows(worth)
     if intervals:
+        places = _ends(columns)
         rows = [
-            (*row, *(end for pair, has in zip(around, noisy, strict=True) if has for end in pair or (None, None)))
-            for row, around in zip(answer.rows, ends, strict=True)
+            (*row, *((cells[i].interval or (None, None))[end] for i, end in places))
+            for row, cells in zip(rows, worth, strict=True)
         ]
-    widths = _planned_widths(answer) if many else _widths(answer, ends)
+    widths = _planned_widths(answer) if many else _widths(answer, worth)
     size = sum(CELL * len(row) + sum(map(size_of, row)) for row in rows)
-    return _Made(answer, Result(fields, rows, notices=[("NOTICE", _noticed(answer, widths))], size=size), widths)
+    result = Result(fields, rows, notices=[("NOTICE", _noticed(answer, worth, widths))], size=size)
+    return _Made(answer, result, worth, widths)
 
 
-def _noticed(answer: Answer, widths: str | None) -> SfumatoError:
+def _noticed(answer: Answer, worth: list[list[NumberWorth]], widths: str | None) -> SfumatoError:
     """± of each noisy column, the cost and what remains; in the detail notes and the receipt."""
-    first, *rest = answer_lines(answer)
+    first, *rest = answer_lines(answer, worth)
     words = f"{widths}; {first}" if widths else first
     return QueryError(words, detail="\n".join(rest) or None, sqlstate="00000")
 
 
-def _widths(answer: Answer, ends: list[list[tuple[Any, Any] | None]]) -> str | None:
-    """± of each noisy column."""
-    widths = []
+def _widths(answer: Answer, worth: list[list[NumberWorth]]) -> str | None:
+    """± of each noisy column: where it differs from row to row, the least, the largest and the median; and how many
+    numbers are unknown, or have no interval although noise is in them.
+    """
+    widths, others = [], []
     for i, (name, noisy) in enumerate(zip(answer.columns, answer.noisy, strict=True)):
-        found = [_width(row[i], around[i]) for row, around in zip(answer.rows, ends, strict=True)] if noisy else []
-        known = [width for width in found if width is not None]
+        cells = [row[i] for row in worth] if noisy else []
+        found = [_width(row[i], one.interval) for row, one in zip(answer.rows, cells, strict=False) if not one.unknown]
+        known = sorted(Fraction(width) for width in found if width is not None)
         if known:
-            widths.append(f"{name} ± {rounded_width(Fraction(max(known)))}")
-    return f"{', '.join(widths)} at {show(answer.confidence * 100)} %" if widths else None
+            widths.append(f"{name} ± {_range(known)}")
+        others += [f"{name} unknown{_share(n, len(cells))}" for n in [sum(one.unknown for one in cells)] if n]
+        others += [f"{name} without interval{_share(n, len(cells))}" for n in [sum(one.bare for one in cells)] if n]
+    said = [f"{', '.join(widths)} at {show(answer.confidence * 100)} %"] if widths else []
+    return "; ".join([*said, *others]) or None
+
+
+def _range(widths: list[Fraction]) -> str:
+    """Widths in words: all the same, or from the least to the largest, with the median."""
+    low, middle, high = (rounded_width(width) for width in (widths[0], widths[len(widths) // 2], widths[-1]))
+    return high if low == high else f"{low} to {high} (median {middle})" if len(widths) > 2 else f"{low} to {high}"
+
+
+def _share(part: int, count: int) -> str:
+    return "" if part == count else f" in {part:,} of {count:,} rows"
 
 
 def _planned_widths(answer: Answer) -> str | None:
-    """± of each column whose error does not depend on the answer: of a long answer nobody reads all intervals."""
+    """± of each column whose error does not depend on the answer: of a long answer nobody reads all intervals.
+
+    Of the others, which may be unknown in some rows, how to get them.
+    """
     if answer.plan is None:
         return None
-    known = [
-        (name, width_of(answer.plan, i, answer.confidence)) if noisy else (name, None)
-        for i, (name, noisy) in enumerate(zip(answer.columns, answer.noisy, strict=True))
-    ]
+    noisy = [(i, name) for i, (name, has) in enumerate(zip(answer.columns, answer.noisy, strict=True)) if has]
+    known = [(name, width_of(answer.plan, i, answer.confidence)) for i, name in noisy]
     widths = [f"{name} ± {rounded_width(width)}" for name, width in known if width is not None]
-    return f"{', '.join(widths)} at {show(answer.confidence * 100)} %" if widths else None
+    said = [f"{', '.join(widths)} at {show(answer.confidence * 100)} %"] if widths else []
+    others = [name for name, width in known if width is None]
+    said += (
+        [f"± of {', '.join(others)} differs by row, and may be unknown: SET sfumato.intervals = on"] if others else []
+    )
+    return "; ".join(said) or None
 
 
 def _width(value: Any, ends: tuple[Any, Any] | None) -> Decimal | None:

@@ -6,20 +6,63 @@ measure data (sizes, numbers of rows, statistics) answers 0 or NULL; nobody has 
 
 from __future__ import annotations
 
-_QUOTED = """CASE WHEN regexp_full_match(x, '[a-z_][a-z0-9_$]*') THEN x ELSE '"' || replace(x, '"', '""') || '"' END"""
 _BARE = """replace(list_last(string_split(CAST(x AS VARCHAR), '.')), '"', '')"""
 _NULL = "CAST(NULL AS VARCHAR)"
 _ZERO = "CAST(0 AS BIGINT)"
+_JSON_TYPE = (
+    "CASE json_type(x) WHEN 'OBJECT' THEN 'object' WHEN 'ARRAY' THEN 'array' WHEN 'VARCHAR' THEN 'string' "
+    "WHEN 'BOOLEAN' THEN 'boolean' WHEN 'NULL' THEN 'null' ELSE 'number' END"
+)
 _GRANTS = "STRUCT(grantor UINTEGER, grantee UINTEGER, privilege_type VARCHAR, is_grantable BOOLEAN)"
-_CLOCK = (("YYYY", "%Y"), ("MM", "%m"), ("DD", "%d"), ("HH24", "%H"), ("MI", "%M"), ("SS", "%S"), ("TZ", "UTC"))
+_CLOCK = (
+    ("YYYY", "%Y"), ("YY", "%y"), ("Month", "%B"), ("Mon", "%b"), ("Day", "%A"), ("Dy", "%a"), ("MM", "%m"),
+    ("DDD", "%j"), ("DD", "%d"), ("HH24", "%H"), ("HH12", "%I"), ("HH", "%I"), ("MI", "%M"), ("SS", "%S"), ("MS", "%g"),
+    ("US", "%f"), ("AM", "%p"), ("PM", "%p"), ("TZ", "UTC"),
+)  # fmt: skip
+_NINE = ("Month", "Day")
+"""Names that PostgreSQL fills up to nine letters."""
 
 
 def _told() -> str:
-    """The moment `x` in the form `y`: the words of PostgreSQL that tools write for the parts of a moment."""
+    """The moment `x` in the form `y`: the words of PostgreSQL that tools write for the parts of a moment.
+
+    Each word becomes a mark first, so that no letter of a name is taken for a word.
+    """
     text = "y"
-    for word, part in _CLOCK:
-        text = f"replace({text}, '{word}', strftime(CAST(x AS TIMESTAMP), '{part}'))"
+    for number, (word, _) in enumerate(_CLOCK):
+        text = f"replace({text}, '{word}', chr({_MARKS + number}))"
+    for number, (word, part) in enumerate(_CLOCK):
+        told = f"strftime(CAST(x AS TIMESTAMP), '{part}')"
+        told = f"rpad({told}, 9, ' ')" if word in _NINE else told
+        text = f"replace({text}, chr({_MARKS + number}), {told})"
     return text
+
+
+_MARKS = 0xE000
+"""Letters that no text has: those that Unicode leaves to everybody."""
+
+
+def _as_name(x: str) -> str:
+    quoted = f"""'"' || replace({x}, '"', '""') || '"'"""
+    return f"CASE WHEN regexp_full_match({x}, '[a-z_][a-z0-9_$]*') THEN {x} ELSE {quoted} END"
+
+
+def _as_literal(x: str) -> str:
+    return f"'''' || replace({x}, '''', '''''') || ''''"
+
+
+def _put_in(names: str) -> str:
+    """format(f, …): values between the pieces of `f`, as names (%I), as literals (%L) or as they are (%s)."""
+    pieces, kinds = "string_split_regex(f, '%[IsL]')", "regexp_extract_all(f, '%[IsL]')"
+    found = [f"replace({pieces}[1], '%%', '%')"]
+    for number, name in enumerate(names, 1):
+        quoted, literal = (spelled(f"CAST({name} AS VARCHAR)") for spelled in (_as_name, _as_literal))
+        found.append(
+            f"CASE {kinds}[{number}] WHEN '%I' THEN {quoted} WHEN '%L' THEN coalesce({literal}, 'NULL') "
+            f"ELSE coalesce(CAST({name} AS VARCHAR), '') END"
+        )
+        found.append(f"coalesce(replace({pieces}[{number + 1}], '%%', '%'), '')")
+    return " || ".join(found)
 
 
 _SIMPLE: dict[str, str] = {
@@ -69,7 +112,10 @@ _SIMPLE: dict[str, str] = {
     "transaction_timestamp()": "now()",
     "current_query()": _NULL,
     "pg_blocking_pids(x)": "CAST([] AS INTEGER[])",
-    "pg_typeof(x)": "coalesce(%TYPED%[lower(typeof(x))], lower(typeof(x)))",
+    "pg_typeof(x)": (
+        "CASE WHEN typeof(x) LIKE 'DECIMAL%' THEN 'numeric' "
+        "ELSE coalesce(%TYPED%[lower(typeof(x))], lower(typeof(x))) END"
+    ),
     "array_remove(x, y)": "[part FOR part IN x IF part IS DISTINCT FROM y]",
     "array_position(x, y)": "nullif(list_position(x, y), 0)",
     "to_regrole(x)": "pgf_regrole(x)",
@@ -149,16 +195,41 @@ _SIMPLE: dict[str, str] = {
     "current_setting(x)": "getvariable('settings')[x]",
     "current_setting(x, y)": "getvariable('settings')[x]",
     "set_config(x, y, z)": "y",
-    "quote_ident(x)": _QUOTED,
-    "quote_literal(x)": "'''' || replace(x, '''', '''''') || ''''",
-    "format(f, a)": "regexp_replace(f, '%[IsL]', CAST(a AS VARCHAR))",
-    "format(f, a, b)": (
-        "regexp_replace(regexp_replace(f, '%[IsL]', CAST(a AS VARCHAR)), '%[IsL]', CAST(b AS VARCHAR))"
-    ),
-    "format(f, a, b, c)": (
-        "regexp_replace(regexp_replace(regexp_replace(f, '%[IsL]', CAST(a AS VARCHAR)), '%[IsL]', CAST(b AS VARCHAR)),"
-        " '%[IsL]', CAST(c AS VARCHAR))"
-    ),
+    "quote_ident(x)": _as_name("x"),
+    "quote_literal(x)": _as_literal("x"),
+    "quote_nullable(x)": f"coalesce({_as_literal('x')}, 'NULL')",
+    "num_nulls(x)": "CAST(x IS NULL AS INTEGER)",
+    "num_nulls(x, y)": "CAST(x IS NULL AS INTEGER) + CAST(y IS NULL AS INTEGER)",
+    "num_nonnulls(x, y)": "CAST(x IS NOT NULL AS INTEGER) + CAST(y IS NOT NULL AS INTEGER)",
+    "cardinality(x)": "CAST(len(x) AS INTEGER)",
+    "to_hex(x)": "lower(printf('%x', x))",
+    "octet_length(x)": "CAST(strlen(x) AS INTEGER)",
+    "bit_length(x)": "CAST(8 * strlen(x) AS INTEGER)",
+    "make_date(x, y, z)": "make_date(x, y, z)",
+    "make_time(x, y, z)": "make_time(x, y, z)",
+    "make_timestamp(a, b, c, d, e, f)": "make_timestamp(a, b, c, d, e, f)",
+    "gcd(x, y)": "gcd(x, y)",
+    "lcm(x, y)": "lcm(x, y)",
+    "factorial(x)": "factorial(x)",
+    "isfinite(x)": "isfinite(x)",
+    "sind(x)": "sin(radians(x))",
+    "cosd(x)": "cos(radians(x))",
+    "array_cat(x, y)": "list_concat(x, y)",
+    "array_append(x, y)": "list_append(x, y)",
+    "array_prepend(x, y)": "list_prepend(x, y)",
+    "array_ndims(x)": "CASE WHEN len(x) > 0 THEN 1 END",
+    "json_build_array(x)": "json_array(x)",
+    "json_build_array(x, y)": "json_array(x, y)",
+    "json_build_array(x, y, z)": "json_array(x, y, z)",
+    "json_typeof(x)": _JSON_TYPE,
+    "jsonb_typeof(x)": _JSON_TYPE,
+    "json_array_length(x)": "CAST(json_array_length(x) AS INTEGER)",
+    "jsonb_array_length(x)": "CAST(json_array_length(x) AS INTEGER)",
+    "to_json(x)": "to_json(x)",
+    "to_jsonb(x)": "to_json(x)",
+    "regexp_match(x, y)": "regexp_extract_all(x, y, CASE WHEN contains(y, '(') THEN 1 ELSE 0 END)[1:1]",
+    "justify_hours(x)": "to_days(CAST(floor(epoch(x) / 86400) AS INTEGER)) + to_seconds(epoch(x) % 86400)",
+    **{f"format(f, {', '.join(names)})": _put_in(names) for names in ("a", "ab", "abc", "abcd")},
     "parse_ident(x)": "[replace(part, '\"', '') FOR part IN string_split(x, '.')]",
     "array_lower(x, y)": "CASE WHEN len(x) > 0 THEN 1 END",
     "array_upper(x, y)": "CASE WHEN len(x) > 0 THEN len(x) END",
@@ -183,7 +254,11 @@ _SIMPLE: dict[str, str] = {
     ),
     "bpchar(x)": "CAST(x AS VARCHAR)",
     "host(x)": "CAST(x AS VARCHAR)",
-    "encode(x, y)": "CAST(x AS VARCHAR)",
+    "encode(x)": "CAST(x AS VARCHAR)",
+    "encode(x, y)": (
+        "CASE CAST(y AS VARCHAR) WHEN 'hex' THEN lower(hex(CAST(x AS VARCHAR))) "
+        "WHEN 'base64' THEN base64(CAST(CAST(x AS VARCHAR) AS BLOB)) ELSE CAST(x AS VARCHAR) END"
+    ),
     "to_char(x, y)": _told(),
     "to_regclass(x)": "pgf_regclass(x)",
     "to_regtype(x)": "pgf_regtype(x)",
@@ -191,7 +266,10 @@ _SIMPLE: dict[str, str] = {
     "to_regnamespace(x)": "pgf_regnamespace(x)",
     "format_type(x, y)": (
         "coalesce((SELECT CASE WHEN k.typcategory = 'A' THEN coalesce(%SPELLED%[e.typname], e.typname) || '[]' "
-        "ELSE coalesce(%SPELLED%[k.typname], k.typname) END FROM pgx.pg_type k "
+        "ELSE coalesce(%SPELLED%[k.typname], k.typname) || CASE WHEN coalesce(y, -1) < 4 THEN '' "
+        "WHEN x IN (1042, 1043) THEN '(' || (y - 4) || ')' "
+        "WHEN x = 1700 THEN '(' || ((y - 4) >> 16) || ',' || ((y - 4) & 65535) || ')' ELSE '' END END "
+        "FROM pgx.pg_type k "
         "LEFT JOIN pgx.pg_type e ON e.oid = k.typelem WHERE k.oid = x), CASE WHEN x IS NOT NULL THEN '???' END)"
     ),
 }
@@ -209,6 +287,10 @@ _LOOKUPS = {
         "coalesce((SELECT k.nspname FROM pgx.pg_namespace k WHERE k.oid = x), CAST(x AS VARCHAR))"
     ),
     "pgf_regrole_name(x)": "pgf_pg_get_userbyid(x)",
+    "pgf_divided(x, y)": (
+        "CASE WHEN y = 0 THEN error('division by zero') WHEN typeof(x) LIKE '%INT%' AND typeof(y) LIKE '%INT%' "
+        "THEN x // y ELSE x / y END"
+    ),
 }
 
 _SPELLED = {
@@ -222,6 +304,8 @@ _SHORT = {long: short for short, long in _SPELLED.items()} | {"int": "int4", "de
 
 _TYPED = {
     "varchar": "text", "double": "double precision", "float": "real", "uinteger": "oid", "string_literal": "unknown",
+    "timestamp": "timestamp without time zone", "time": "time without time zone", "hugeint": "numeric",
+    "integer_literal": "integer", "varchar[]": "text[]",
 }  # fmt: skip
 
 

@@ -93,20 +93,20 @@ class Close:
 
 
 @dataclass(frozen=True, slots=True)
-class Plain:
+class BareMessage:
     """A message whose kind says it all: Sync (S), Flush (H), Terminate (X), and what belongs to COPY (c, d, f)."""
 
     kind: str
 
 
 @dataclass(frozen=True, slots=True)
-class Secret:
+class AuthenticationMessage:
     """A step of authentication, read by `scram`."""
 
     data: bytes
 
 
-Frontend = SimpleQuery | Parse | Bind | Describe | Execute | Close | Plain | Secret
+Frontend = SimpleQuery | Parse | Bind | Describe | Execute | Close | BareMessage | AuthenticationMessage
 
 
 def broken(what: str) -> QueryError:
@@ -122,7 +122,7 @@ class _Reader:
 
     def take(self, size: int) -> bytes:
         if size < 0 or self.at + size > len(self.body):
-            raise broken("a message is shorter than it says")
+            raise broken("a message is shorter than its length field")
         self.at += size
         return self.body[self.at - size : self.at]
 
@@ -151,7 +151,7 @@ class _Reader:
 
     def end(self) -> None:
         if self.at != len(self.body):
-            raise broken("a message is longer than it says")
+            raise broken("a message is longer than its length field")
 
 
 def parse_startup(body: bytes) -> Startup | EncryptionRequest | Cancel:
@@ -177,9 +177,9 @@ def parse_startup(body: bytes) -> Startup | EncryptionRequest | Cancel:
 def parse(kind: str, body: bytes) -> Frontend:
     """Any later message."""
     if kind == "p":
-        return Secret(body)
+        return AuthenticationMessage(body)
     if kind in "dcf":  # data for a COPY that we never asked for: PostgreSQL passes over it
-        return Plain(kind)
+        return BareMessage(kind)
     if kind == "F":
         raise QueryError("function calls of the protocol are not supported", sqlstate="0A000", hint="Ask in SQL.")
     if kind not in _PARSERS:
@@ -210,7 +210,7 @@ def _which(reader: _Reader) -> tuple[str, str]:
 
 
 _PARSERS: dict[str, Callable[[_Reader], Frontend]] = {
-    **{kind: (lambda _, kind=kind: Plain(kind)) for kind in "SHX"},  # type: ignore[misc]
+    **{kind: (lambda _, kind=kind: BareMessage(kind)) for kind in "SHX"},  # type: ignore[misc]
     "Q": lambda reader: SimpleQuery(reader.text()),
     "P": _parse,
     "B": _bind,

@@ -12,7 +12,7 @@ from sfumato.server.pgwire.commands import Command, Fetch
 from sfumato.server.pgwire.results import Field, Result
 from sfumato.server.pgwire.settings import Options
 from sfumato.sql.read.lexer import SqlStatement
-from sfumato.sql.read.parameters import Filled
+from sfumato.sql.read.parameters import FilledStatement
 
 Row = tuple[Any, ...]
 
@@ -35,7 +35,7 @@ class Portal:
     command: Command | None
     prepared: PreparedStatement | None = None
     options: Options = field(default_factory=Options)
-    filled: Filled | None = None
+    filled: FilledStatement | None = None
     formats: tuple[int, ...] = ()
     result: Result | None = None
     at: int = 0
@@ -53,15 +53,14 @@ class Portal:
         self.done = not (limit > 0 and len(rows) == limit)
         return rows, not self.done
 
-    def fetch(self, asked: Fetch) -> list[Row]:
-        """The rows of FETCH; `at` is the row that the cursor stands on, from 1, 0 before the first."""
+    def move(self, asked: Fetch) -> range:
+        """The rows that FETCH or MOVE passes; `at` is the row that the cursor stands on, from 1, 0 before the first."""
         assert self.result is not None
-        rows, count = self.result.rows, asked.count
-        size = len(rows)
+        size, count = len(self.result.rows), asked.count
         if asked.direction in ("forward", "backward", "prior"):
             back = asked.direction != "forward"
             steps = size + 1 if count is None else count
-            return self._walk(rows, -steps if back else steps)
+            return self._walk(size, -steps if back else steps)
         goal = {
             "first": 1,
             "last": size,
@@ -69,13 +68,23 @@ class Portal:
             "relative": self.at + (count or 0),
         }[asked.direction]
         self.at = min(max(goal, 0), size + 1)
-        return rows[self.at - 1 : self.at] if 1 <= self.at <= size else []
+        return self._here(size)
 
-    def _walk(self, rows: list[Row], steps: int) -> list[Row]:
-        size = len(rows)
+    def rows(self, passed: range) -> list[Row]:
+        """These rows."""
+        assert self.result is not None
+        if not passed:
+            return []
+        rows = self.result.rows[min(passed[0], passed[-1]) : max(passed[0], passed[-1]) + 1]
+        return rows[:: passed.step]
+
+    def _here(self, size: int) -> range:
+        return range(self.at - 1, self.at) if 1 <= self.at <= size else range(0)
+
+    def _walk(self, size: int, steps: int) -> range:
         if steps == 0:
-            return rows[self.at - 1 : self.at] if 1 <= self.at <= size else []
+            return self._here(size)
         start, self.at = self.at, min(max(self.at + steps, 0), size + 1)
         if steps > 0:
-            return rows[start : min(self.at, size)]
-        return rows[max(self.at, 1) - 1 : min(start, size + 1) - 1][::-1]
+            return range(start, min(self.at, size))
+        return range(min(start, size + 1) - 2, max(self.at, 1) - 2, -1)

@@ -19,7 +19,7 @@ from sfumato.server.pgwire.commands import CopyOut
 from sfumato.server.pgwire.copy_formats import lines
 from sfumato.server.pgwire.portals import Portal, Row
 from sfumato.server.pgwire.results import Field, Result
-from sfumato.server.pgwire.session_objects import SessionShelf, Steps, computed
+from sfumato.server.pgwire.session_objects import SessionObjects, Steps, computed
 from sfumato.server.pgwire.settings import Settings
 from sfumato.server.pgwire.statement_kinds import check_length, read
 from sfumato.server.pgwire.types import decode, encode, size_of
@@ -40,7 +40,7 @@ class WireSession:
         self, user: str, settings: Settings, columns: Mapping[str, str], allowance: Allowance | None = None
     ) -> None:
         self.user, self.settings = user, settings
-        self._shelf = SessionShelf(settings, columns, allowance or Allowance())
+        self._shelf = SessionObjects(settings, columns, allowance or Allowance())
         self._skipping = False
         self._told: dict[str, str] = {}
 
@@ -59,11 +59,11 @@ class WireSession:
             self._skipping = False
             yield from self._simple(message.sql)
             yield from self.ready()
-        elif message == m.Plain("S"):
+        elif message == m.BareMessage("S"):
             self._skipping = False
             self._shelf.end_of_message()
             yield from self.ready()
-        elif not self._skipping and not isinstance(message, m.Plain):
+        elif not self._skipping and not isinstance(message, m.BareMessage):
             self._shelf.block.enter()
             try:
                 yield from self._extended(message)
@@ -138,8 +138,9 @@ class WireSession:
         self._shelf.guard(prepared.command)
         if message.portal and message.portal in self._shelf.portals:
             raise QueryError(f'cursor "{message.portal}" already exists', sqlstate="42P03")
-        check_length(sum(len(value) for value in message.values if value is not None))
-        values = _values(message, prepared.oids)
+        size = sum(len(value) for value in message.values if value is not None)
+        check_length(size)
+        values = yield from computed(partial(_values, message, prepared.oids), size)
         options = self._shelf.options(prepared.command)
         if prepared.described is not None and prepared.described != options.intervals:
             hint = "sfumato.intervals has changed: prepare the statement again."
@@ -193,6 +194,7 @@ class WireSession:
         rows, more = portal.take(limit)
         if len(rows) == len(result.rows) <= _FEW and result.size <= _SMALL:
             if forms not in result.sent:
+                result.sent.clear()  # there are as many forms as clients care to ask for
                 result.sent[forms] = b"".join(_rows(rows, result.fields, forms))
             yield result.sent[forms]
         else:

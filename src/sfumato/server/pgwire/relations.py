@@ -165,16 +165,17 @@ def _comment(table: int, number: int, text: str) -> dict[str, Any]:
 
 def _about_table(table: Table) -> str:
     if table.public:
-        return "public: answered exactly, for nothing"
+        return "public: exact and free"
     if table.unit == ROW:
         return "private: each row is one person"
-    unit = table.unit if isinstance(table.unit, str) else f"{table.unit.table}.{table.unit.key}" if table.unit else "?"
-    most = "found for each data version" if table.rows_per_unit == AUTO else f"at most {table.rows_per_unit}"
-    return f"private: {unit} names the person; rows of a person that count: {most}"
+    unit = table.unit if isinstance(table.unit, str) else table.unit.place if table.unit else "?"
+    estimated = table.rows_per_unit == AUTO
+    bound = "estimated" if estimated else "1 row" if table.rows_per_unit == 1 else f"{table.rows_per_unit} rows"
+    return f"private: {unit} identifies the person; contribution bound: {bound} per person"
 
 
 def _about_column(table: Table, column: PolicyColumn) -> str:
-    parts = ["names the person"] if column.name == table.unit else []
+    parts = ["identifies the person"] if column.name == table.unit else []
     if column.values is not None:
         parts.append(f"one of {', '.join(str(value) for value in column.values)}")
     elif column.low is not None and column.high is not None:

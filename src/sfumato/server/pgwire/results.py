@@ -11,6 +11,7 @@ from enum import Enum
 from typing import Any
 
 from sfumato.errors import SfumatoError
+from sfumato.gateway.rounding import DELTA
 from sfumato.server.pgwire.settings import Options
 from sfumato.server.pgwire.types import oid_of
 
@@ -43,7 +44,7 @@ class Result:
     sets: list[tuple[str, str, bool]] = field(default_factory=list)
     size: int = 0
     sent: dict[tuple[int, ...], bytes] = field(default_factory=dict, repr=False, compare=False)
-    """All its rows as messages, by the formats of its columns, where they were sent before."""
+    """All its rows as messages, in the formats in which they were sent last."""
 
 
 class WireTask(Enum):
@@ -68,5 +69,5 @@ class Work:
     compute: Callable[[], Any] | None = None
 
 
-BUDGET_FIELDS = (Field("budget", "text"), *(Field(name, "numeric") for name in ("epsilon", "rho", "delta")))
+BUDGET_FIELDS = (Field("budget", "text"), *(Field(name, "numeric") for name in ("epsilon", "rho", DELTA)))
 PLAN_FIELDS = (Field("QUERY PLAN", "text"),)

@@ -8,7 +8,6 @@ its answer is stored, and asking again is free.
 from __future__ import annotations
 
 import asyncio
-import itertools
 import logging
 import secrets
 import socket
@@ -16,28 +15,29 @@ import time
 from collections import Counter
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from time import monotonic
 from typing import Any
 
 from sfumato.errors import EngineError, QueryError, SfumatoError
 from sfumato.gateway import Gateway
-from sfumato.interrupts import Leash, cancelled, stopped
-from sfumato.server.audit_log import Journal
+from sfumato.interrupts import CancelScope, cancelled, stopped
+from sfumato.server.audit_log import AuditLog
 from sfumato.server.per_user_limits import Allowance
 from sfumato.server.pgwire import messages as m
-from sfumato.server.pgwire.connection import Gone, Wire
-from sfumato.server.pgwire.gateway_calls import Desk
+from sfumato.server.pgwire.connection import ClientLeft, Wire
+from sfumato.server.pgwire.gateway_calls import GatewayCalls
 from sfumato.server.pgwire.protocol_state import WireSession
 from sfumato.server.pgwire.results import Work
 from sfumato.server.pgwire.session_objects import Steps
-from sfumato.server.pgwire.startup import Entrance, WireLimits, fatal
+from sfumato.server.pgwire.startup import LoginSettings, WireLimits, fatal
 from sfumato.server.pgwire.tls import Tls
 from sfumato.server.sockets import BACKLOG
 from sfumato.server.users import User, Users
 
 _OPERATOR = logging.getLogger("sfumato.operator")
 _CHUNK = 1 << 16
-_TURN = 16
-"""Messages that one client may have handled in a row."""
+_TURN = 0.005
+"""Seconds after which one client lets the others speak, between two of its statements or rows."""
 _POLITE = 1.0
 """Seconds that everybody who has said a name has to prove it, however many knock."""
 _FULL = QueryError("too many connections", sqlstate="53300", hint="Try again, or close some.")
@@ -53,6 +53,7 @@ class Connection:
         self.process = secrets.randbits(23) << 8 | server.number  # as a cancel request may meet another process
         self.cancelled: asyncio.Event | None = None
         self.busy = False
+        self._turn_ends = 0.0
         self._out = bytearray()
         self._user: User | None = None
 
@@ -60,7 +61,7 @@ class Connection:
         """Everything; whatever goes wrong ends this connection alone."""
         try:
             await self._serve()
-        except (Gone, ConnectionError, TimeoutError, OSError):
+        except (ClientLeft, ConnectionError, TimeoutError, OSError):
             pass
         except SfumatoError as error:
             await self._last(error)
@@ -73,7 +74,7 @@ class Connection:
     async def _last(self, error: SfumatoError) -> None:
         try:
             await self.wire.write(bytes(self._out) + fatal(error))
-        except (Gone, ConnectionError, OSError):
+        except (ClientLeft, ConnectionError, OSError):
             pass
 
     async def _serve(self) -> None:
@@ -95,10 +96,8 @@ class Connection:
             await self._talk(session)
 
     async def _talk(self, session: WireSession) -> None:
-        for count in itertools.count(1):
-            if count % _TURN == 0:
-                await asyncio.sleep(0)  # who sends without end does not keep the others waiting
-            kind, body = await self.wire.message()
+        while True:
+            kind, body = await self._next_message()
             if kind == "X":
                 return
             self.busy = True
@@ -107,9 +106,9 @@ class Connection:
             except SfumatoError as error:
                 await self._drive(session.fail(error))
                 if kind in "QFS":  # an error in one of these is over with it
-                    await self._drive(session.receive(m.Plain("S")))
+                    await self._drive(session.receive(m.BareMessage("S")))
             else:
-                if isinstance(message, m.Secret):
+                if isinstance(message, m.AuthenticationMessage):
                     raise m.broken("there is nothing to prove any more")
                 await self._drive(session.receive(message))
             if not self.wire.waiting:
@@ -117,6 +116,15 @@ class Connection:
             self.busy = False
             if self._server.stopping:
                 raise _STOPPED
+
+    async def _next_message(self) -> tuple[str, bytes]:
+        waits = not self.wire.waiting
+        message = await self.wire.message()
+        if waits:
+            self._turn_ends = monotonic() + _TURN
+        elif monotonic() > self._turn_ends:
+            await self._yield_turn()
+        return message
 
     async def _drive(self, steps: Steps) -> None:
         """Send what the state machine says, and do what it asks for."""
@@ -137,9 +145,16 @@ class Connection:
                 self._out += step
                 if len(self._out) > _CHUNK:
                     await self._flush()
+                if monotonic() > self._turn_ends:
+                    await self._yield_turn()
                 step = next(steps)
         except StopIteration:
             return
+
+    async def _yield_turn(self) -> None:
+        """Let the others speak: who sends without end, or much in one message, does not keep them waiting."""
+        await asyncio.sleep(0)
+        self._turn_ends = monotonic() + _TURN
 
     @property
     def _who(self) -> User:
@@ -164,7 +179,7 @@ class Connection:
             why = cancelled("statement timeout" if late else "user request")
             self._server.abandon(doing, self._who, why)
             if self.wire.gone.is_set():
-                raise Gone
+                raise ClientLeft
             raise why
         except asyncio.CancelledError:  # the server stops, or somebody else needs the place
             self._server.abandon(doing, self._who, stopped())
@@ -175,10 +190,10 @@ class Connection:
                 stop.cancel()
 
 
-class Doing:
+class ThreadWork:
     """Work in a thread, or on its way there."""
 
-    def __init__(self, leash: Leash) -> None:
+    def __init__(self, leash: CancelScope) -> None:
         self.leash, self.begun = leash, False
         self.task: asyncio.Task[Any]
 
@@ -190,7 +205,7 @@ class WireServer:
         self,
         gateway: Gateway,
         users: Users,
-        journal: Journal,
+        journal: AuditLog,
         *,
         limits: WireLimits | None = None,
         tls: Tls | None = None,
@@ -201,9 +216,10 @@ class WireServer:
         self.limits = limits or WireLimits()
         self.number, self._forward = number, forward
         self.journal, self.stopping = journal, False
-        self._desk = Desk(gateway, journal)
+        self._desk = GatewayCalls(gateway, journal)
         self.columns = self._desk.columns()
-        self.entrance = Entrance(gateway.policy.data.id, users, journal, self.limits, tls, allow_plain)
+        given = {name: dict(share.settings) for name, share in gateway.policy.analysts.items()}
+        self.entrance = LoginSettings(gateway.policy.data.id, users, journal, self.limits, tls, allow_plain, given)
         self._pool = ThreadPoolExecutor(self.limits.workers, thread_name_prefix="sfumato-pg")
         self._open: dict[Connection, asyncio.Task[None]] = {}
         self._entering: dict[Connection, float] = {}
@@ -211,7 +227,7 @@ class WireServer:
         self._left: Counter[str] = Counter()
         self._rooms: dict[str, asyncio.Semaphore] = {}
         self._allowances: dict[str, Allowance] = {}
-        self._doing: set[Doing] = set()
+        self._doing: set[ThreadWork] = set()
         self._listening: list[asyncio.Server] = []
         self._refusing: set[asyncio.Future[None]] = set()
 
@@ -229,7 +245,7 @@ class WireServer:
 
     def swap(self, gateway: Gateway) -> None:
         """Another gateway, for sessions that are open as well; the desk before it ends with its last question."""
-        self._desk = Desk(gateway, self.journal)
+        self._desk = GatewayCalls(gateway, self.journal)
         known = self._desk.columns()
         for gone in set(self.columns) - set(known):
             del self.columns[gone]
@@ -293,19 +309,19 @@ class WireServer:
         """What is kept for somebody, on all connections together."""
         return self._allowances.setdefault(user.name, Allowance(self.limits.kept))
 
-    def submit(self, work: Work, user: User) -> Doing:
+    def submit(self, work: Work, user: User) -> ThreadWork:
         """Let a thread do it, as soon as this user has one left."""
         if self._left[user.name] >= self.limits.abandoned:
             raise QueryError(
                 "too many cancelled queries are still running", sqlstate="53000", hint="Wait for them to end."
             )
-        doing = Doing(Leash(user.name))
+        doing = ThreadWork(CancelScope(user.name))
         self._doing.add(doing)
         doing.task = asyncio.ensure_future(self._do(doing, work, user))
         doing.task.add_done_callback(lambda _: self._doing.discard(doing))
         return doing
 
-    async def _do(self, doing: Doing, work: Work, user: User) -> Any:
+    async def _do(self, doing: ThreadWork, work: Work, user: User) -> Any:
         room = self._rooms.setdefault(user.name, asyncio.Semaphore(self.limits.working))
         async with room:
             doing.leash.check()
@@ -318,7 +334,7 @@ class WireServer:
 
             return await asyncio.get_running_loop().run_in_executor(self._pool, run)
 
-    def abandon(self, doing: Doing, user: User, why: SfumatoError) -> None:
+    def abandon(self, doing: ThreadWork, user: User, why: SfumatoError) -> None:
         """Nobody waits for it: what has not begun never does, free work is interrupted, paid work stores its answer."""
         doing.leash.cancel(why)
         if not doing.begun:
@@ -387,6 +403,6 @@ class _Seat:
 async def _refuse(wire: Wire, error: SfumatoError) -> None:
     try:
         await wire.write(fatal(error))
-    except Gone:
+    except ClientLeft:
         pass
     await wire.close()

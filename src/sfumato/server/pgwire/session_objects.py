@@ -17,11 +17,11 @@ from sfumato.server.pgwire.commands import (
     Command,
     CopyOut,
     Declare,
+    DiscardCommand,
     ExecuteCommand,
     Explain,
     Fetch,
-    Forget,
-    Nothing,
+    NoOpCommand,
     Prepare,
     SelectCommand,
     Set,
@@ -45,7 +45,7 @@ from sfumato.server.pgwire.statement_kinds import (
 from sfumato.server.pgwire.transaction_blocks import FAILED, IDLE, TransactionBlock, warning
 from sfumato.server.pgwire.types import BY_ARRAY, BY_OID, decode, oid_of
 from sfumato.sql.read.lexer import SqlStatement
-from sfumato.sql.read.parameters import Filled, fill, numbers, types
+from sfumato.sql.read.parameters import FilledStatement, fill, numbers, types
 
 Steps = Generator[bytes | Work, Any, Any]
 BUDGET = "sfumato.budget"
@@ -57,6 +57,10 @@ _LIMIT = "54"
 """The class of limits: other values of the same types are planned as long, and are refused as well."""
 _WORDS = ("day", "2020-01-01", "1 day", "1")
 """Texts that a place may take which takes no other: a unit of time, a moment, an interval, a number."""
+_FILLING = 4
+"""Filling in values takes so many times as long as reading the text: both tokenizers read it before and after."""
+_POINTER = 8
+"""Bytes of a row that somebody else holds."""
 _SAMPLES: dict[str, Any] = {"bool": True, "int": 1, "float": 1, "numeric": 1, "text": "a"}
 
 
@@ -65,7 +69,7 @@ def computed(make: Callable[[], Any], size: int) -> Steps:
     return make() if size <= SHORT else (yield Work(WireTask.COMPUTE, compute=make))
 
 
-class SessionShelf:
+class SessionObjects:
     """The memory of one session. `columns` are the types of known column names, for parameters."""
 
     def __init__(self, settings: Settings, columns: Mapping[str, str], allowance: Allowance) -> None:
@@ -97,8 +101,10 @@ class SessionShelf:
         _put(self.statements, name, prepared, "prepared statements")
 
     def keep_portal(self, name: str, portal: Portal) -> None:
-        """Keep a portal or cursor, as long as there are not too many."""
-        self.allowance.hold(portal, 0 if portal.filled is None else len(portal.filled.text))
+        """Keep a portal or cursor, as long as there are not too many; its text counts unless a statement holds it."""
+        shared = portal.prepared is not None and portal.command is portal.prepared.command
+        filled = 0 if portal.filled is None else len(portal.filled.text)
+        self.allowance.hold(portal, 0 if shared else filled + weight_of(getattr(portal.command, "statement", None)))
         _put(self.portals, name, portal, "cursors")
 
     def _missing(self, what: str, name: str) -> QueryError:
@@ -167,7 +173,7 @@ class SessionShelf:
             return Portal(prepared.command, prepared, options, None, formats)
         size = len(prepared.statement.text) + sum(len(v) if isinstance(v, str | list) else 8 for v in values)
         check_length(size)
-        filled, command = yield from computed(partial(_fill, prepared.statement, values), size)
+        filled, command = yield from computed(partial(_fill, prepared.statement, values), _FILLING * size)
         return Portal(command, prepared, options, filled, formats)
 
     def sampled(self, prepared: PreparedStatement, options: Options) -> Steps:
@@ -214,6 +220,7 @@ class SessionShelf:
             task = WireTask.PREVIEW if isinstance(kind, Explain) else WireTask.ANSWER
             result = replace((yield from self._work(task, kind.statement, portal)))  # what is at hand is held elsewhere
             self.allowance.hold(result, result.size)
+            _check_described(portal, result)
             for name, value, local in result.sets:
                 self.settings.set(name, value, local=local)
             return result
@@ -224,10 +231,16 @@ class SessionShelf:
         if isinstance(kind, Show) and spelled(kind.name) == BUDGET:
             return (yield Work(WireTask.BUDGET))
         if isinstance(kind, Transaction):
-            result = self.block.run(kind)
+            result = self.block.run(kind, self.allowance)
             self.end_of_message()
             return result
-        return self._command(kind, portal)
+        if isinstance(kind, Prepare):
+            result = yield from self._prepare(kind)
+        elif isinstance(kind, Declare):
+            result = yield from self._declare(kind, portal)
+        else:
+            result = self._command(kind)
+        return result
 
     def _work(self, task: WireTask, statement: SqlStatement, portal: Portal) -> Steps:
         try:
@@ -238,7 +251,7 @@ class SessionShelf:
                 placed.position = portal.filled.place(placed.position)
             raise placed from None
 
-    def _command(self, kind: Command, portal: Portal) -> Result:
+    def _command(self, kind: Command) -> Result:
         if isinstance(kind, Set):
             if kind.name is None:
                 self.settings.reset()
@@ -248,17 +261,9 @@ class SessionShelf:
             return Result(tag=kind.tag, notices=[] if words is None else [warning(words, "22023")])
         if isinstance(kind, Show):
             return self._show(kind)
-        if isinstance(kind, Prepare):
-            if kind.name in self.statements:
-                raise QueryError(f'prepared statement "{kind.name}" already exists', sqlstate="42P05")
-            types = tuple(oid_of(name) for name in kind.types)
-            self.keep_statement(kind.name, self.prepared(kind.statement, types))
-            return Result(tag="PREPARE")
-        if isinstance(kind, Declare):
-            return self._declare(kind, portal)
-        if isinstance(kind, Forget):
+        if isinstance(kind, DiscardCommand):
             return self._forget(kind)
-        assert isinstance(kind, Nothing)
+        assert isinstance(kind, NoOpCommand)
         return Result(tag=kind.tag)
 
     def _show_fields(self, kind: Show) -> tuple[Field, ...]:
@@ -274,12 +279,19 @@ class SessionShelf:
             return Result(self._show_fields(kind), rows, "SHOW")
         return Result(self._show_fields(kind), [(self.settings.get(kind.name),)], "SHOW")
 
-    def _declare(self, kind: Declare, portal: Portal) -> Result:
+    def _prepare(self, kind: Prepare) -> Steps:
+        if kind.name in self.statements:
+            raise QueryError(f'prepared statement "{kind.name}" already exists', sqlstate="42P05")
+        make = partial(self.prepared, kind.statement, tuple(oid_of(name) for name in kind.types))
+        self.keep_statement(kind.name, (yield from computed(make, len(kind.statement.text))))
+        return Result(tag="PREPARE")
+
+    def _declare(self, kind: Declare, portal: Portal) -> Steps:
         if self.block.status == IDLE and not kind.hold:
             raise QueryError("DECLARE CURSOR can only be used in transaction blocks", sqlstate="25P01")
         if kind.name in self.portals:
             raise QueryError(f'cursor "{kind.name}" already exists', sqlstate="42P03")
-        inner = placed_command(kind.statement)
+        inner = yield from computed(partial(placed_command, kind.statement), len(kind.statement.text))
         made = Portal(inner, None, self.options(inner), portal.filled, hold=kind.hold, cursor=True)
         self.keep_portal(kind.name, made)
         return Result(tag="DECLARE CURSOR")
@@ -292,10 +304,12 @@ class SessionShelf:
         else:
             notices = []
         assert cursor.result is not None
-        rows = cursor.fetch(kind)
+        passed = cursor.move(kind)
         if kind.move:
-            return Result(tag=f"MOVE {len(rows)}", notices=notices)
-        return Result(cursor.result.fields, rows, "FETCH", notices)
+            return Result(tag=f"MOVE {len(passed)}", notices=notices)
+        fetched = Result(cursor.result.fields, cursor.rows(passed), "FETCH", notices)
+        self.allowance.hold(fetched, _POINTER * len(passed))
+        return fetched
 
     def _runs(self, kind: ExecuteCommand) -> Steps:
         """EXECUTE name (values): the portal that it stands for."""
@@ -306,10 +320,8 @@ class SessionShelf:
                 detail=f"It takes {len(prepared.oids)}, but was given {len(kind.values)}.",
                 sqlstate="42601",
             )
-        values = [
-            decode(None if value is None else value.encode(), oid, TEXT)
-            for value, oid in zip(kind.values, prepared.oids, strict=True)
-        ]
+        size = sum(len(value) for value in kind.values if value is not None)
+        values = yield from computed(partial(_decoded, kind.values, prepared.oids), size)
         return (yield from self.filled(prepared, values, self.options(prepared.command), ()))
 
     def _execute(self, kind: ExecuteCommand) -> Steps:
@@ -318,7 +330,7 @@ class SessionShelf:
             return Result(tag="")
         return (yield from self.run(portal.command, portal))
 
-    def _forget(self, kind: Forget) -> Result:
+    def _forget(self, kind: DiscardCommand) -> Result:
         if kind.what == "everything":
             if self.block.status != IDLE:
                 raise QueryError("DISCARD ALL cannot run inside a transaction block", sqlstate="25001")
@@ -334,11 +346,28 @@ class SessionShelf:
         return Result(tag=kind.tag)
 
 
-def _fill(statement: SqlStatement, values: list[Any]) -> tuple[Filled, Command]:
+def _fill(statement: SqlStatement, values: list[Any]) -> tuple[FilledStatement, Command]:
     """The text with its values, and its command."""
     filled = fill(statement, values, check_length)
     check_length(len(filled.text))
     return filled, read(filled.text)[0][1]
+
+
+def _decoded(values: tuple[str | None, ...], oids: tuple[int, ...]) -> list[Any]:
+    """The values of EXECUTE."""
+    given = [None if value is None else value.encode() for value in values]
+    return [decode(value, oid, TEXT) for value, oid in zip(given, oids, strict=True)]
+
+
+def _check_described(portal: Portal, result: Result) -> None:
+    """Refuse columns of other types than the client was told: the owner has changed policy or files meanwhile."""
+    prepared = portal.prepared
+    told = None if prepared is None else prepared.looked.get(portal.options.intervals)
+    if prepared is None or told is None or [field.oid for field in told] == [f.oid for f in result.fields or ()]:
+        return
+    prepared.looked.clear()
+    hint = "What is served has changed: prepare the statement again. The answer is stored, and asking for it is free."
+    raise QueryError("cached plan must not change result type", sqlstate="0A000", hint=hint)
 
 
 def _put(kept: dict[str, Any], name: str, thing: Any, what: str) -> None:

@@ -15,7 +15,7 @@ from types import MappingProxyType
 from typing import Any, cast
 
 from sfumato.errors import InputError, QueryError, SfumatoError
-from sfumato.gateway import NOISES, Query
+from sfumato.gateway import AUTO, NOISES, Query, Rows
 from sfumato.sql.read.normalize import UTC
 from sfumato.types import certainty, positive, whole
 
@@ -76,7 +76,7 @@ class Options:
     epsilon: str | None = None
     within: str | None = None
     confidence: str = "0.95"
-    rows_per_unit: int | None = None
+    rows_per_unit: Rows = None
     noise: str | None = None
     intervals: bool = False
 
@@ -92,8 +92,12 @@ def _sure(written: str) -> Fraction:
 
 _ZONE = re.compile(r"[a-z0-9_+:/-]{1,64}")
 """A time zone as people write it, in lower case."""
-_MOST, _LONGEST = 250, 10_000
-"""What a session may have set, beside what it started with."""
+_MOST, _LONGEST = 250, 100_000
+"""Settings that a session may have, beside what it started with, and the characters of all their values."""
+_WIDEST = 4
+"""Bytes of one character."""
+_TIMEOUT = re.compile(r"([0-9]{1,10})\s*(ms|s|min|h|d|)")
+_SECONDS = {"ms": 0.001, "s": 1.0, "min": 60.0, "h": 3600.0, "d": 86400.0, "": 0.001}
 
 
 @dataclass
@@ -126,8 +130,9 @@ class Settings:
                 values.pop(name, None)
             self._made.clear()
             return
-        if len(value) > _LONGEST or len({*self.session, *self.local, name}) > _MOST:
-            what = f"a session has at most {_MOST} settings of {_LONGEST} characters"
+        others = self.size // _WIDEST - len(self.session.get(name, "")) - len(self.local.get(name, ""))
+        if len(name) + len(value) + others > _LONGEST or len({*self.session, *self.local, name}) > _MOST:
+            what = f"a session has at most {_MOST} settings, of {_LONGEST} characters together"
             raise QueryError(what, sqlstate="54000", hint="Set fewer of them, to shorter values.")
         changed = {name: _checked(name, value, self.user)}
         if value and name in _EITHER:  # the later one holds: both together would be refused
@@ -154,6 +159,12 @@ class Settings:
         self.session.clear()
         self.local.clear()
         self._made.clear()
+
+    @property
+    def size(self) -> int:
+        """Bytes that the names and values of a session take at most."""
+        pairs = (*self.session.items(), *self.local.items())
+        return _WIDEST * sum(len(name) + len(value) for name, value in pairs)
 
     def end_local(self) -> None:
         """The end of a transaction, and with it of SET LOCAL."""
@@ -203,7 +214,7 @@ class Settings:
             values["epsilon"] or None,
             values["within"] or None,
             values["confidence"],
-            int(rows) if rows else None,
+            _rows(rows),
             values["noise"] or None,
             self.get("sfumato.intervals") == "on",
         )
@@ -214,10 +225,8 @@ class Settings:
 
     def _timeout(self) -> float | None:
         text = self.get("statement_timeout").strip().lower()
-        for unit, factor in (("ms", 0.001), ("min", 60.0), ("s", 1.0), ("h", 3600.0), ("d", 86400.0), ("", 0.001)):
-            if text.endswith(unit) and text.removesuffix(unit).strip().isdigit():
-                return int(text.removesuffix(unit)) * factor or None
-        return None
+        written = _TIMEOUT.fullmatch(text)
+        return None if written is None else int(written[1]) * _SECONDS[written[2]] or None
 
 
 def spelled(name: str) -> str:
@@ -227,7 +236,7 @@ def spelled(name: str) -> str:
 
 def _unknown(name: str) -> QueryError:
     ours = name.startswith("sfumato.")
-    hint = f"There are: {', '.join(OURS)}; and sfumato.budget to be shown." if ours else None
+    hint = f"Settings: {', '.join(OURS)}; and sfumato.budget, which is read-only." if ours else None
     return QueryError(f'unrecognized configuration parameter "{name}"', sqlstate="42704", hint=hint)
 
 
@@ -260,6 +269,10 @@ def zone_warning(name: str, value: str | None) -> str | None:
     return f'time zone "{value}" is not used: times stay in UTC'
 
 
+def _rows(value: str) -> Rows:
+    return AUTO if value == AUTO else int(value) if value else None
+
+
 def _ours(name: str, value: str) -> str:
     """The settings of the gateway are checked when they are set, not when they are used."""
     what = name.removeprefix("sfumato.")
@@ -275,6 +288,6 @@ def _ours(name: str, value: str) -> str:
             raise InputError(f'noise "{value}" is not known', hint='Use "geometric", "gaussian" or "auto".')
         return word
     if name == "sfumato.rows_per_unit":
-        return str(whole(value, what, low=1))
+        return AUTO if word == AUTO else str(whole(value, what, low=1))
     certainty(value) if name == "sfumato.confidence" else positive(value, what)
     return value

@@ -22,7 +22,7 @@ _VERSION = 196_608
 Row = tuple[str | None, ...]
 
 
-class Caller:
+class SimpleClient:
     """One connection. A context manager."""
 
     def __init__(self, host: str, port: int, user: str, password: str, database: str) -> None:
@@ -41,7 +41,7 @@ class Caller:
         self._prove(password)
         self._until_ready()
 
-    def __enter__(self) -> Caller:
+    def __enter__(self) -> SimpleClient:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:

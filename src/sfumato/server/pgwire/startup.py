@@ -7,17 +7,18 @@ password and for a name that does not exist.
 from __future__ import annotations
 
 import asyncio
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from ipaddress import ip_address
 
 from sfumato.errors import QueryError, SfumatoError
-from sfumato.server.audit_log import Journal
+from sfumato.server.audit_log import AuditLog
 from sfumato.server.per_user_limits import MOST
 from sfumato.server.pgwire import messages as m
-from sfumato.server.pgwire.connection import LONGEST_STARTUP, Gone, Wire
+from sfumato.server.pgwire.connection import LONGEST_STARTUP, ClientLeft, Wire
 from sfumato.server.pgwire.settings import Settings
 from sfumato.server.pgwire.tls import Tls
-from sfumato.server.scram import Exchange
+from sfumato.server.scram import ScramExchange
 from sfumato.server.users import User, Users
 
 _OURS = ("user", "database", "options", "replication")
@@ -48,15 +49,17 @@ class WireLimits:
 
 
 @dataclass(frozen=True, slots=True)
-class Entrance:
+class LoginSettings:
     """What a log-in needs to know."""
 
     database: str
     users: Users
-    journal: Journal
+    journal: AuditLog
     limits: WireLimits
     tls: Tls | None = None
     allow_plain: bool = False
+    settings: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    """By user: what the policy lets their connections start with."""
 
     async def receive(self, wire: Wire) -> m.Cancel | tuple[User, Settings]:
         """Who comes in; or what is to be cancelled."""
@@ -97,7 +100,7 @@ class Entrance:
     async def _prove(self, wire: Wire, name: str, *, secured: bool) -> User:
         self._check(name, wire.peer)
         user, genuine = self.users.find(name)
-        exchange = Exchange(
+        exchange = ScramExchange(
             user.verifier, genuine=genuine, binding=self.tls.binding if secured and self.tls is not None else None
         )
         await wire.write(m.mechanisms(exchange.offers))
@@ -123,6 +126,7 @@ class Entrance:
                 f'database "{database}" does not exist', sqlstate="3D000", hint=f'The database is "{self.database}".'
             )
         settings = Settings(user.name)
+        settings.start(dict(self.settings.get(user.name, {})))
         settings.start(_options(first.parameters.get("options", "")))
         given = {name: v for name, v in first.parameters.items() if name not in _OURS and not name.startswith("_pq_.")}
         settings.start(given)
@@ -132,7 +136,7 @@ class Entrance:
 async def _secret(wire: Wire) -> bytes:
     kind, body = await wire.message(LONGEST_STARTUP)
     if kind == "X":
-        raise Gone
+        raise ClientLeft
     if kind != "p":
         raise m.broken("expected a SASL response")
     return body

@@ -17,11 +17,11 @@ from sfumato.server.pgwire.commands import (
     Command,
     CopyOut,
     Declare,
+    DiscardCommand,
     ExecuteCommand,
     Explain,
     Fetch,
-    Forget,
-    Nothing,
+    NoOpCommand,
     Prepare,
     SelectCommand,
     Set,
@@ -50,6 +50,8 @@ SHORT = 2_000
 """Characters that are read in a few milliseconds: between other clients' messages. A longer text goes to a thread."""
 KEPT = 10_000
 """Characters of a text that is kept with what was read in it."""
+_DIGITS = 18
+"""Of a number of rows."""
 _ROOM = 16 * 2**20
 """Bytes of texts that are kept, with what was read in them."""
 MOST_TEXT = 100_000
@@ -168,7 +170,7 @@ def _set(statement: SqlStatement, words: tuple[str, ...]) -> Command:
     if not rest:
         raise _syntax(statement)
     if rest[0] == "transaction" or rest[:2] == ("session", "characteristics"):
-        return Nothing("SET")
+        return NoOpCommand("SET")
     if rest[:2] == ("time", "zone"):
         return Set("TimeZone", _value(statement.tokens[-1]), local)
     if rest[0] == "names":
@@ -273,9 +275,15 @@ def _fetch(statement: SqlStatement, words: tuple[str, ...]) -> Command:
         middle.remove("-")
     directions = {"backward", "prior", "first", "last", "absolute", "relative"} & set(middle)
     direction = directions.pop() if directions else "forward"
-    counts = [int(word) for word in middle if word.isdigit()]
+    counts = [_count(statement, word) for word in middle if word.isascii() and word.isdigit()]
     count: int | None = sign * counts[0] if counts else None if "all" in middle else 1
     return Fetch(name, count, direction, move)
+
+
+def _count(statement: SqlStatement, digits: str) -> int:
+    if len(digits) > _DIGITS:
+        raise _syntax(statement, next(i for i, token in enumerate(statement.tokens) if token.text == digits))
+    return int(digits)
 
 
 def _forget(statement: SqlStatement, words: tuple[str, ...]) -> Command:
@@ -283,15 +291,15 @@ def _forget(statement: SqlStatement, words: tuple[str, ...]) -> Command:
         what = words[1] if len(words) > 1 else ""
         if what not in ("all", "plans", "sequences", "temp", "temporary"):
             raise _syntax(statement)
-        return Forget("everything" if what == "all" else "nothing", None, f"DISCARD {what.upper()}")
+        return DiscardCommand("everything" if what == "all" else "nothing", None, f"DISCARD {what.upper()}")
     if words[0] == "close":
         everything = words[1:] == ("all",)
-        return Forget(
+        return DiscardCommand(
             "cursor", None if everything else _name(statement, 1), "CLOSE CURSOR ALL" if everything else "CLOSE CURSOR"
         )
     everything = words[-1] == "all"
     name = None if everything else _name(statement, len(words) - 1)
-    return Forget("statement", name, "DEALLOCATE ALL" if everything else "DEALLOCATE")
+    return DiscardCommand("statement", name, "DEALLOCATE ALL" if everything else "DEALLOCATE")
 
 
 def _explain(statement: SqlStatement, words: tuple[str, ...]) -> Command:
@@ -334,8 +342,9 @@ def _copy_options(inner: SqlStatement, tokens: tuple[SqlToken, ...]) -> CopyOut:
     """Both ways to write them: (FORMAT csv, HEADER) and CSV HEADER."""
     values = [_value(token) if token.kind != WORD else token.word for token in tokens]
     options: dict[str, str] = {}
+    padded = [*values, "", "", ""]
     for i, word in enumerate(value.lower() for value in values):
-        following, after = [*values, "", "", ""][i + 1 : i + 3]
+        following, after = padded[i + 1 : i + 3]
         if word in ("csv", "binary", "text"):
             options["form"] = word
         elif word == "header":
@@ -355,7 +364,7 @@ def _copy_options(inner: SqlStatement, tokens: tuple[SqlToken, ...]) -> CopyOut:
 
 
 def _nothing(statement: SqlStatement, words: tuple[str, ...]) -> Command:  # noqa: ARG001  the shape of all readers
-    return Nothing(words[0].upper())
+    return NoOpCommand(words[0].upper())
 
 
 _READERS: dict[str, Callable[[SqlStatement, tuple[str, ...]], Command]] = {

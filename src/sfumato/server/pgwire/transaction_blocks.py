@@ -8,6 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from sfumato.errors import QueryError
+from sfumato.server.per_user_limits import Allowance
 from sfumato.server.pgwire.commands import Transaction
 from sfumato.server.pgwire.results import Result
 from sfumato.server.pgwire.settings import Settings
@@ -17,6 +18,14 @@ MOST_POINTS = 250
 Kept = tuple[dict[str, str], dict[str, str]]
 
 
+@dataclass(frozen=True, slots=True, weakref_slot=True)
+class SavePoint:
+    """A name, and the settings that ROLLBACK TO goes back to."""
+
+    name: str
+    kept: Kept
+
+
 @dataclass
 class TransactionBlock:
     """The transaction of a session."""
@@ -24,7 +33,7 @@ class TransactionBlock:
     settings: Settings
     status: str = IDLE
     before: Kept | None = None
-    points: list[tuple[str, Kept]] = field(default_factory=list)
+    points: list[SavePoint] = field(default_factory=list)
 
     def enter(self) -> None:
         """A message begins: outside of a block, an error takes back what it has set."""
@@ -45,8 +54,8 @@ class TransactionBlock:
             self.settings.restore(self.before)
             self.before = None
 
-    def run(self, command: Transaction) -> Result:
-        """What a command of transactions does."""
+    def run(self, command: Transaction, allowance: Allowance) -> Result:
+        """What a command of transactions does; a savepoint keeps settings, which count as what is kept for a user."""
         if command.word == "begin":
             return self._begin()
         if command.word in ("commit", "rollback"):
@@ -58,15 +67,17 @@ class TransactionBlock:
             if len(self.points) >= MOST_POINTS:
                 hint = "Release some of them."
                 raise QueryError(f"a transaction has at most {MOST_POINTS} savepoints", sqlstate="54000", hint=hint)
-            self.points.append((command.name, self.settings.copy()))
+            point = SavePoint(command.name, self.settings.copy())
+            allowance.hold(point, self.settings.size)
+            self.points.append(point)
             return Result(tag="SAVEPOINT")
-        at = max((i for i, (name, _) in enumerate(self.points) if name == command.name), default=None)
+        at = max((i for i, point in enumerate(self.points) if point.name == command.name), default=None)
         if at is None:
             raise QueryError(f'savepoint "{command.name}" does not exist', sqlstate="3B001")
         if command.word == "release":
             del self.points[at:]
             return Result(tag="RELEASE")
-        self.settings.restore(self.points[at][1])
+        self.settings.restore(self.points[at].kept)
         del self.points[at + 1 :]
         self.status = OPEN
         return Result(tag="ROLLBACK")

@@ -21,12 +21,12 @@ from sfumato.server.operator_log import tell, warn
 from sfumato.server.process.control import Control
 from sfumato.server.process.serve_options import ServeOrder, Sockets, read_text
 from sfumato.server.process.shutdown import LAST, end_within
-from sfumato.server.process.supervisor import Crew
+from sfumato.server.process.supervisor import WorkerPool
 from sfumato.types import show
 
 
 @dataclass
-class Stay:
+class ServeRun:
     """One serving, from its start to its end."""
 
     order: ServeOrder
@@ -46,7 +46,7 @@ class Stay:
     async def run(self) -> None:
         """Stay; raise if it could not be started, or not be kept up."""
         self._policy = self.order.read()
-        self.serving = Crew(self.order, self.sockets, self.workers, self.fail)
+        self.serving = WorkerPool(self.order, self.sockets, self.workers, self.fail)
         loop = asyncio.get_running_loop()
         for number in (signal.SIGINT, signal.SIGTERM):
             loop.add_signal_handler(number, self._end, number)

@@ -34,12 +34,12 @@ MOST_DEATHS = 10
 """In a minute, of all workers together."""
 
 
-class Lost(EngineError):
+class WorkerLost(EngineError):
     """A worker died; another one may live."""
 
 
 @dataclass(eq=False)
-class Hand:
+class WorkerHandle:
     """One worker, as the crew sees it."""
 
     number: int
@@ -79,17 +79,17 @@ class Hand:
         """Nobody will answer any more."""
         for future in (self.ready, *self.waiting.values()):
             if not future.done():
-                future.set_exception(Lost("a worker exited before it replied", hint="See the operator's log."))
+                future.set_exception(WorkerLost("a worker exited before it replied", hint="See the operator's log."))
 
 
-class Crew:
+class WorkerPool:
     """The workers. `fail` is called when they cannot be kept up."""
 
     def __init__(self, order: ServeOrder, sockets: Sockets, count: int, fail: Callable[[SfumatoError], None]) -> None:
         self._order, self._sockets, self._count, self._fail = order, sockets, count, fail
         self._policy = order.read()
         self._text = order.text
-        self._hands: dict[int, Hand] = {}
+        self._hands: dict[int, WorkerHandle] = {}
         self._watching: set[asyncio.Task[None]] = set()
         self._deaths: deque[float] = deque(maxlen=MOST_DEATHS)
         self._changing = asyncio.Lock()
@@ -103,7 +103,7 @@ class Crew:
         hands = await asyncio.gather(*(self._hire(number) for number in range(self._count)))
         await asyncio.gather(*(hand.ready for hand in hands))
 
-    async def _hire(self, number: int) -> Hand:
+    async def _hire(self, number: int) -> WorkerHandle:
         ours, theirs = socket.socketpair()
         files = [[one.fileno() for one in part] for part in (self._sockets.pg, self._sockets.http)]
         words = [str(os.getpid()), str(theirs.fileno()), *(",".join(map(str, part)) for part in files)]
@@ -119,7 +119,7 @@ class Crew:
         reader, writer = await asyncio.open_unix_connection(sock=ours, limit=2**24)
         order = self._order.numbered(number, self._text)
         writer.write(order.to_text().encode() + b"\n")  # not on its command line, which everybody can read
-        hand = Hand(number, process, reader, writer, asyncio.get_running_loop().create_future())
+        hand = WorkerHandle(number, process, reader, writer, asyncio.get_running_loop().create_future())
         hand.ready.add_done_callback(lambda done: done.cancelled() or done.exception())  # it may be asked for late
         self._hands[number] = hand
         task = asyncio.ensure_future(self._watch(hand))
@@ -127,7 +127,7 @@ class Crew:
         task.add_done_callback(self._watching.discard)
         return hand
 
-    async def _watch(self, hand: Hand) -> None:
+    async def _watch(self, hand: WorkerHandle) -> None:
         """Hear what a worker says; when it has died, replace it."""
         try:
             while line := await hand.reader.readline():
@@ -143,7 +143,7 @@ class Crew:
         warn("a worker died", worker=hand.number, code=code)
         await self._replace(hand.number)
 
-    def _heard(self, hand: Hand, document: dict[str, Any]) -> None:
+    def _heard(self, hand: WorkerHandle, document: dict[str, Any]) -> None:
         if document.get("say") == "cancel":
             wanted = self._hands.get(document["process"] & 0xFF)
             if wanted is not None:
@@ -170,7 +170,7 @@ class Crew:
                     if self._stopping:
                         return
                     await (await self._hire(number)).ready
-            except Lost:
+            except WorkerLost:
                 continue
             except SfumatoError as error:
                 warn("a worker cannot be replaced", worker=number, error=error.to_dict())

@@ -22,7 +22,7 @@ from sfumato.server.pgwire.messages import Cancel
 from sfumato.server.process.control import packed
 from sfumato.server.process.serve_options import ServeOrder, Sockets
 from sfumato.server.process.shutdown import WORKER, end_with, end_within, leave, share_interpreter
-from sfumato.server.process.worker_services import Station
+from sfumato.server.process.worker_services import WorkerServices
 from sfumato.server.terminal_output import exit_code
 
 
@@ -41,7 +41,7 @@ class Worker:
         loop.add_signal_handler(signal.SIGTERM, self._ended.set)
         order = ServeOrder.from_text((await reader.readline()).decode())
         try:
-            self._station = await asyncio.to_thread(Station, order, self._sockets, self._forward)
+            self._station = await asyncio.to_thread(WorkerServices, order, self._sockets, self._forward)
             await self._station.start()
         except SfumatoError as error:
             self._say({"say": "failed", "error": packed(error)})

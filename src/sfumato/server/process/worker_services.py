@@ -17,29 +17,29 @@ from typing import Protocol
 
 from sfumato.errors import SfumatoError
 from sfumato.gateway import Gateway, Loaded, enter, read_rows
-from sfumato.server.audit_log import Journal
+from sfumato.server.audit_log import AuditLog
 from sfumato.server.console import console
-from sfumato.server.http import HttpDoor
+from sfumato.server.http import HttpServer
 from sfumato.server.operator_log import keep_log
 from sfumato.server.pgwire.messages import Cancel
 from sfumato.server.pgwire.server import WireServer
 from sfumato.server.pgwire.startup import WireLimits
 from sfumato.server.process.serve_options import ServeOrder, Sockets, certificate, check_same, shown
 from sfumato.server.process.shutdown import raise_files
-from sfumato.server.terminal_output import error_text
+from sfumato.server.terminal_output import error_text, say_new_ledger
 from sfumato.server.users import Users
 
 DRAIN = WireLimits().drain
 
 
-class Door(Protocol):
+class InterfaceServer(Protocol):
     """What every door can do."""
 
     async def stop(self) -> None:
         """Let nobody in, let those who ask finish, and close."""
 
 
-class Station:
+class WorkerServices:
     """Gateway, users, journal and doors. Making one reads the rows."""
 
     def __init__(self, order: ServeOrder, sockets: Sockets, forward: Callable[[Cancel], None] | None = None) -> None:
@@ -51,12 +51,13 @@ class Station:
         self._users.prepare()
         self._tls = certificate(order, policy)
         self._gate = enter(read_rows(policy))
+        say_new_ledger(self._gate.ledger.begun)
         find_bounds(self._gate, order.number)
-        self._journal = Journal(policy.data.state)
+        self._journal = AuditLog(policy.data.state)
         self._next: Loaded | None = None
-        self._doors: list[Door] = []
+        self._doors: list[InterfaceServer] = []
         self._pg: WireServer | None = None
-        self._http: HttpDoor | None = None
+        self._http: HttpServer | None = None
         self._retiring: set[asyncio.Task[None]] = set()
 
     @property
@@ -85,7 +86,7 @@ class Station:
             secure = self._tls.context if order.encrypts_http else None
             near = shown(self._sockets.pg[0].getsockname()) if self._sockets.pg else ""
             site = console(self._users, self._journal, pg=near)
-            self._http = HttpDoor(
+            self._http = HttpServer(
                 self._gate, self._users, self._journal, tls=secure, allow_plain=order.plain, console=site
             )
             self._doors.append(self._http)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from sqlglot import exp
 
-from sfumato.sql.aggregates import AGGREGATES
+from sfumato.algebra.aggregates import AGGREGATES
 
 AGGREGATE_NAMES: dict[type[exp.Expression], str] = {
     **{node: kind.name for kind in AGGREGATES.values() for node in kind.nodes},

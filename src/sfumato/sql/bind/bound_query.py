@@ -9,11 +9,12 @@ from typing import Protocol
 
 from sqlglot import exp
 
+from sfumato.algebra.functions.times import AGE
+from sfumato.algebra.relations import Relation
+from sfumato.algebra.tree import DOUBLE, INTERVAL, NULL, Node, Sorted
 from sfumato.errors import QueryError
 from sfumato.sql.bind.scope import Scope
 from sfumato.sql.read.parser import place
-from sfumato.sql.relations import Relation
-from sfumato.sql.tree import DOUBLE, NULL, Node, Sorted
 
 
 @dataclass(frozen=True)
@@ -47,7 +48,7 @@ def check_count(count: int, most: int, what: str, position: int) -> None:
 
 
 @dataclass
-class Shared:
+class SharedWith:
     """A WITH query, and how it is bound once more for a second use."""
 
     bound: Bound
@@ -55,7 +56,7 @@ class Shared:
     used: bool = False
 
 
-Names = dict[str, Shared]
+Names = dict[str, SharedWith]
 """What WITH has named."""
 
 
@@ -120,6 +121,12 @@ def check_keys(nodes: list[Node], position: int) -> None:
                 "a group key must be exact, but this is a double",
                 position=node.position or position,
                 hint="Write ROUND(x, 2), or FLOOR(x).",
+            )
+        if node.facts.kind == INTERVAL and node.facts.every == AGE:
+            raise QueryError(
+                "the result of age cannot be a group key: its months and days are not distinguished",
+                position=node.position or position,
+                hint="Group by EXTRACT(YEAR FROM age(a, b)), or by the difference a - b.",
             )
         if node.facts.kind == NULL:
             raise QueryError("a group key must not be the literal NULL", position=node.position or position)

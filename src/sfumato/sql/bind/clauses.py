@@ -13,37 +13,12 @@ from fractions import Fraction
 
 from sqlglot import exp
 
-from sfumato.errors import GeneralHint, Obstacle, QueryError
-from sfumato.sql.aggregates import AGGREGATES
-from sfumato.sql.bind import hints
-from sfumato.sql.bind import per_unit as persons
-from sfumato.sql.bind import public_aggregates as plain
-from sfumato.sql.bind.aggregate_names import aggregate_name
-from sfumato.sql.bind.bound_query import (
-    MOST_AGGREGATES,
-    MOST_COLUMNS,
-    MOST_KEYS,
-    Bound,
-    Names,
-    Queries,
-    by_place,
-    check_count,
-    check_keys,
-    written_count,
-)
-from sfumato.sql.bind.column_titles import title
-from sfumato.sql.bind.correlated import check_windows, inside, tied, value_around
-from sfumato.sql.bind.different import OF_DIFFERENT, of_different
-from sfumato.sql.bind.expressions import Aggregator, Expressions, fold
-from sfumato.sql.bind.factoring import factored
-from sfumato.sql.bind.grouping import MOST_SETS, grouping, grouping_sets
-from sfumato.sql.bind.joins import is_own_person
-from sfumato.sql.bind.rewrite import collect, rewrite
-from sfumato.sql.bind.scope import Scope
-from sfumato.sql.functions import call
-from sfumato.sql.read.parser import place
-from sfumato.sql.relations import One, Relation, RelationShape, filtered, grouped, released, windowed
-from sfumato.sql.tree import (
+from sfumato.algebra import public_aggregates as plain
+from sfumato.algebra.aggregates import AGGREGATES
+from sfumato.algebra.functions import call
+from sfumato.algebra.public_aggregates import OF_DIFFERENT
+from sfumato.algebra.relations import Relation, RelationShape, Release, SingleRow, filtered, grouped, released, windowed
+from sfumato.algebra.tree import (
     BOOLEAN,
     DECIMAL,
     DOUBLE,
@@ -65,6 +40,35 @@ from sfumato.sql.tree import (
     conjuncts,
     has,
 )
+from sfumato.errors import GeneralHint, Obstacle, QueryError
+from sfumato.sql.bind import hints
+from sfumato.sql.bind import per_unit as persons
+from sfumato.sql.bind.aggregate_names import aggregate_name
+from sfumato.sql.bind.bound_query import (
+    MOST_AGGREGATES,
+    MOST_COLUMNS,
+    MOST_KEYS,
+    Bound,
+    Names,
+    Queries,
+    by_place,
+    check_count,
+    check_keys,
+    written_count,
+)
+from sfumato.sql.bind.column_titles import title
+from sfumato.sql.bind.correlated import check_windows, inside, tied, value_around
+from sfumato.sql.bind.different import of_different
+from sfumato.sql.bind.empty import is_unlisted
+from sfumato.sql.bind.expressions import Aggregator, Expressions, fold
+from sfumato.sql.bind.factoring import factored
+from sfumato.sql.bind.grouping import MOST_SETS, grouping, grouping_sets
+from sfumato.sql.bind.joins import is_own_person
+from sfumato.sql.bind.quantified import ALL, ROWS, EveryRow, among_rows, with_each
+from sfumato.sql.bind.rewrite import collect, rewrite
+from sfumato.sql.bind.scope import Scope
+from sfumato.sql.bind.top_keys import met_keys
+from sfumato.sql.read.parser import place
 
 
 class Clauses:
@@ -76,7 +80,7 @@ class Clauses:
         self.where = None if where is None else factored(where)
         first = tree.args.get("from_")
         if first is None:
-            self.scope = Scope(One(RelationShape({}, False, 1, (frozenset(),))), [])
+            self.scope = Scope(SingleRow(RelationShape({}, False, 1, (frozenset(),))), [])
         else:
             rest = [*(first.this.args.get("joins") or []), *(tree.args.get("joins") or [])]
             if isinstance(first.this, exp.Subquery):
@@ -94,19 +98,41 @@ class Clauses:
         )
 
     # sub-queries in expressions of this SELECT
-    def sub(self, kind: str, query: exp.Expression, around: Scope, operand: Node | None, position: int) -> Node:
+    def sub(self, kind: str, query: exp.Expression, around: Scope, operands: tuple[Node, ...], position: int) -> Node:
         """A sub-query, bound inside this scope."""
-        bound = tied(kind, self.queries.query(query, self.names, around), position)
+        return self._sub(kind, query, around, operands, names=self.names, position=position)
+
+    def _sub(
+        self,
+        kind: str,
+        query: exp.Expression,
+        around: Scope,
+        operands: tuple[Node, ...],
+        *,
+        names: Names,
+        position: int,
+    ) -> Node:
+        bound = tied(kind, self.queries.query(query, names, around), position)
         bound = self.queries.settled(bound, query)
+        if kind in ROWS:
+            return among_rows(kind, bound, operands, position)
         if kind != "exists" and len(bound.items) != 1:
             raise QueryError("a sub-query here must return one column", position=position, sqlstate="42601")
+        if kind.startswith(ALL):
+
+            def single(tree: exp.Expression, names: Names) -> Node:
+                return self._sub("value", tree, around, (), names=names, position=position)
+
+            test = EveryRow(kind.removeprefix(ALL), operands[0], query, bound, around.relation, position)
+            return with_each(test, names, single)
         if kind == "value" and not bound.whole:
             bound = inside(bound, self.queries.numbers)
         value = bound.items[0][1] if kind != "exists" else None
         facts = Facts(BOOLEAN, nullable=kind == "in")
         if kind == "value" and value is not None:
             facts = value_around(value, bound.relation, bound.counts, 0).facts
-        if kind == "in" and operand is not None and value is not None:
+        operand = operands[0] if operands else None
+        if operand is not None and value is not None:
             call("=", (operand, value), "", position)  # the types must go together
         return Sub(kind, bound.relation, bound.on, operand, value, facts, bound.counts, position)
 
@@ -228,7 +254,9 @@ class Clauses:
         if self.scope.relation.private and not self._releases:
             return persons.window_facts(name, args, self.scope.relation.person_rows, position)
         if name in ("row_number", "rank", "dense_rank", "count", "ntile"):
-            return Facts(INTEGER, grid=Fraction(1), nullable=name == "ntile")
+            rows = None if name == "ntile" or self._is_aggregated() else self.scope.relation.shape.rows
+            low, high = (None, None) if rows is None else (Fraction(0), Fraction(rows))
+            return Facts(INTEGER, low, high, Fraction(1), nullable=name == "ntile")
         if name in ("percent_rank", "cume_dist"):
             return Facts(DOUBLE, nullable=False)
         if not args:
@@ -255,25 +283,36 @@ class Clauses:
                 hint=hints.window_per_person(relation),
                 obstacle=Obstacle.OTHERS_IN_WINDOW,
             )
+        if over.frame.startswith("RANGE") and any(sign.isdigit() for sign in over.frame):
+            raise QueryError(
+                "RANGE with a distance is not supported over rows of people", position=over.position, hint="Write ROWS."
+            )
         rest = tuple(p for p in over.partition if p not in person)
-        told = over.name in persons.ORDERED or over.frame.startswith("ROWS")
-        if told and not self._told_apart(over):
+        if over.name in persons.ORDERED or over.frame.startswith("ROWS"):
+            over = self._told_apart(over)
+        return replace(over, partition=rest)
+
+    def _told_apart(self, over: Over) -> Over:
+        """The window with ties decided by every other column that this query can name, after GROUP BY every key and
+        aggregate: rows that still tie are alike in all that can be seen of them, so that it does not matter which is
+        first. SQL leaves ties open.
+        """
+        columns = self.scope.relation.columns
+        nameable = list(columns.values()) if self._is_aggregated() else [entry.node for entry in self.scope.entries]
+        fixed = {*over.partition, *(s.node for s in over.order)}
+        names = {node.name for node in fixed if isinstance(node, Column)}
+        names |= {name for name, c in columns.items() if c.unit == PERSON}
+        open_columns = [
+            node for node in dict.fromkeys(nameable) if node not in fixed and not columns_of(node).keys() <= names
+        ]
+        if open_columns and not over.frame.startswith("ROWS") and (over.frame or over.name == "last_value"):
             raise QueryError(
                 f"{over.name.upper()} depends on the physical order of rows that tie in ORDER BY",
                 position=over.position,
-                hint=hints.window_per_person(relation),
+                hint=hints.window_per_person(self.scope.relation),
                 obstacle=Obstacle.TIES_IN_WINDOW,
             )
-        return replace(over, partition=rest)
-
-    def _told_apart(self, over: Over) -> bool:
-        """Whether rows that tie are alike in every column that this query can name: then it does not matter which is
-        first, for what they are elsewhere nobody sees.
-        """
-        fixed = {*over.partition, *(s.node for s in over.order)}
-        names = {node.name for node in fixed if isinstance(node, Column)}
-        names |= {name for name, c in self.scope.relation.columns.items() if c.unit == PERSON}
-        return all(entry.node in fixed or columns_of(entry.node).keys() <= names for entry in self.scope.entries)
+        return replace(over, order=(*over.order, *(Sorted(node, False, False) for node in open_columns)))
 
     def _shown(self, expressions: Expressions) -> list[tuple[str, Node]]:
         """The select list; from here on its names may be said."""
@@ -341,6 +380,7 @@ class Clauses:
         order = self._order(items, expressions)
         having = self.tree.args.get("having")
         condition = None if having is None else expressions.condition(having)
+        relation = self._without_unlisted(relation, condition)
         qualify = self._qualify(expressions)
         nodes = [node for _, node in items] + [s.node for s in order]
         nodes += [node for node in (condition, qualify) if node is not None]
@@ -366,18 +406,24 @@ class Clauses:
         build = released if self._releases else grouped
         after = build(relation, list(zip(names, placed_keys, strict=True)), placed_aggregates, sets, number)
         above = self._above(keys, found, after, number)
-        self.scope.relation = after
+        kept = met_keys(after, lambda: str(queries.numbers.next())) if isinstance(after, Release) else after
+        self.scope.relation = kept
         self.on = [rewrite(part, above) for part in self.on]
         if self.on:
             self.counts = frozenset(name for name, a in placed_aggregates if a.name.startswith("count"))
             if condition is not None:
                 raise QueryError("HAVING is not supported in a correlated sub-query", position=place(having))
         if condition is not None:
-            relation, condition = queries.placed(after, rewrite(condition, above))
+            relation, condition = queries.placed(kept, rewrite(condition, above))
             self.scope.relation = filtered(relation, condition)
         items = [(name, rewrite(node, above)) for name, node in items]
         order = [replace(s, node=rewrite(s.node, above)) for s in order]
         return self._finished(items, order, None if qualify is None else rewrite(qualify, above))
+
+    def _without_unlisted(self, relation: Relation, having: Node | None) -> Relation:
+        """The rows that are released: none where HAVING asks for a key that is not listed, for no group has it."""
+        unlisted = [part for part in conjuncts(having) if self._releases and not self.on and is_unlisted(part)]
+        return filtered(relation, unlisted[0] if unlisted else None)
 
     def _above(
         self, keys: list[Node], found: list[Node], after: Relation, number: int
@@ -424,7 +470,7 @@ class Clauses:
         for key in keys:
             if person or (self.nested and any(c.unit == PERSON for c in columns_of(key).values())):
                 raise QueryError(
-                    "these groups would mix people: every grouping set must contain the privacy unit, as a bare column",
+                    "these groups would mix people: every grouping set must contain the privacy unit as a plain column",
                     position=key.position,
                     hint=hints.per_person(self.scope.relation),
                     obstacle=Obstacle.PERSON_MISSING,

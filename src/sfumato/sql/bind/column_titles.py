@@ -31,6 +31,10 @@ _NAMES: dict[type[exp.Expression], str] = {
     exp.NthValue: "nth_value",
     exp.PercentRank: "percent_rank",
     exp.CumeDist: "cume_dist",
+    exp.CurrentTimestamp: "current_timestamp",
+    exp.Interval: "interval",
+    exp.StrPosition: "position",
+    **dict.fromkeys((exp.Pow, exp.RegexpLike, exp.RegexpILike), "?column?"),
 }
 
 
@@ -41,17 +45,25 @@ def title(item: exp.Expression) -> str:  # noqa: PLR0911  one answer for each ki
     if isinstance(item, exp.Filter | exp.Paren | exp.Window | exp.WithinGroup):
         return title(item.this)
     if isinstance(item, exp.Cast):
-        inner = title(item.this)
+        base = item.this
+        while isinstance(base, exp.Cast | exp.Paren):  # of several casts the last one gives its name
+            base = base.this
+        inner = "?column?" if isinstance(base, exp.Interval | exp.Case) else title(base)
         return inner if inner != "?column?" else _bare(item.args["to"])
     if isinstance(item, exp.Subquery) and isinstance(item.this, exp.Select) and len(item.this.expressions) == 1:
         first = item.this.expressions[0]
         return fold(first.args["alias"]) if isinstance(first, exp.Alias) else title(first)
+    if isinstance(item, exp.Func) and _is_name(item.meta.get("called")):
+        return str(item.meta["called"])
     if type(item) in _NAMES:
         return _NAMES[type(item)]
-    if isinstance(item, exp.CurrentTimestamp):
-        return str(item.meta.get("called", "current_timestamp"))
     kind = type(item).__name__
     return kind.lower() if issubclass(type(item), exp.Func) and kind not in ("And", "Or") else "?column?"
+
+
+def _is_name(called: Any) -> bool:
+    """Whether a function was called by a plain name, which is its column's name then."""
+    return isinstance(called, str) and called.replace("_", "a").isalnum()
 
 
 # questions about the catalog
@@ -64,6 +76,7 @@ _CALLED: dict[type[exp.Expression], str] = {
     "array_to_string", exp.CurrentVersion: "version", exp.Explode: "unnest", exp.ExplodingGenerateSeries:
     "generate_series", exp.CurrentTimestamp: "current_timestamp", exp.StrPosition: "position", exp.Trim: "btrim",
     exp.Format: "format", exp.GenerateSeries: "generate_series", exp.StringToArray: "string_to_array",
+    exp.Interval: "interval",
 }  # fmt: skip
 
 
@@ -102,7 +115,7 @@ def _catalog_title(item: Any) -> str:  # noqa: PLR0911  one line for each kind o
         return str(item.meta["called"])
     if isinstance(item, exp.Anonymous) or type(item) in _CALLED:
         return called(item)
-    if isinstance(item, exp.Paren | exp.Filter | exp.Window | exp.Bracket | exp.Collate):
+    if isinstance(item, exp.Paren | exp.Filter | exp.Window | exp.WithinGroup | exp.Bracket | exp.Collate):
         return _catalog_title(item.this)
     if isinstance(item, exp.Cast):
         base = item.this

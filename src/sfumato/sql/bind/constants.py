@@ -9,25 +9,29 @@ import re
 from datetime import date, datetime
 from fractions import Fraction
 
-from sfumato.errors import InputError, QueryError
-from sfumato.sql import interval_values as intervals
-from sfumato.sql.functions.casts import WIDTHS
-from sfumato.sql.read.moments import read_date, read_timestamp
-from sfumato.sql.tree import (
+from sfumato.algebra import interval_values as intervals
+from sfumato.algebra.functions.casts import WIDTHS
+from sfumato.algebra.tree import (
     BOOLEAN,
     DATE,
     DECIMAL,
     INTEGER,
     INTERVAL,
     NULL,
+    NUMBERS,
     TEXT,
     TIMESTAMP,
     Constant,
     Facts,
+    Node,
     Value,
 )
+from sfumato.errors import InputError, QueryError
+from sfumato.sql.read.moments import read_date, read_timestamp
 from sfumato.types import as_written
 
+SURELY = 18
+"""Digits that are a whole number of 64 bits: in lists of thousands it matters that they are read at once."""
 _WHOLE, _MICRO = Fraction(1), Fraction(1, 10**6)
 
 
@@ -83,10 +87,12 @@ def time_constant(text: str, kind: str, position: int, *, in_utc: bool = False) 
     """A text beside a date or a timestamp; `in_utc` for a timestamp with time zone."""
     value = read_date(text) if kind == DATE else read_timestamp(text, in_utc=in_utc)
     if value is None:
+        day = _DAY.match(text.strip()) is not None
+        words = "date/time field value out of range" if day else f"invalid input syntax for type {kind}"
         raise QueryError(
-            f'invalid input syntax for type {kind}: "{text}"',
+            f'{words}: "{text}"',
             position=position,
-            sqlstate="22007",
+            sqlstate="22008" if day else "22007",
             hint="Write 2024-01-31, or 2024-01-31 08:00:00.",
         )
     return constant(value, position)
@@ -121,8 +127,42 @@ def cast_text(text: str, target: str, position: int) -> Constant | None:
         raise _invalid(_NAMES[word], text, position) from None
 
 
+def check_width(number: int | Fraction, target: str, position: int) -> None:
+    """Refuse a written number that its integer type cannot hold, as PostgreSQL does."""
+    bits = WIDTHS.get(target)
+    if bits is not None and not isinstance(number, bool) and not -(1 << bits) <= number < 1 << bits:
+        raise QueryError(f"{_NAMES[target]} out of range", position=position, sqlstate="22003")
+
+
 def _invalid(kind: str, text: str, position: int) -> QueryError:
     return QueryError(f'invalid input syntax for type {kind}: "{text[:60]}"', position=position, sqlstate="22P02")
 
 
+_DAY = re.compile(r"[0-9]{4}-[0-9]{1,2}-[0-9]{1,2}(?![0-9])", re.ASCII)
+"""What looks like a day, and is refused as one that is not in the calendar."""
 _DIGITS = re.compile("[+-]?[0-9]{1,30}")
+
+
+def is_count(text: str) -> bool:
+    """A few digits that read as a whole number; there are others, such as a raised 2."""
+    return text.isdecimal() and len(text) <= 7
+
+
+def coerced(name: str, args: tuple[Node, ...]) -> tuple[Node, ...]:
+    """A written text beside a date or a number is that date or number, as in PostgreSQL."""
+    if name not in ("=", "<>", "<", "<=", ">", ">=", "-", "+", "*", "/", "%", "is distinct from") or len(args) != 2:
+        return args
+    kinds = [arg.facts.kind for arg in args]
+    for i, other in ((0, 1), (1, 0)):
+        arg = args[i]
+        if isinstance(arg, Constant) and isinstance(arg.value, str):
+            if kinds[other] in (DATE, TIMESTAMP):
+                new: Node = time_constant(arg.value, kinds[other], arg.position)
+            elif kinds[other] == INTERVAL:
+                new = interval_constant(arg.value, arg.position)
+            elif kinds[other] in NUMBERS:
+                new = number_constant(arg.value, arg.position)
+            else:
+                continue
+            return (new, args[1]) if i == 0 else (args[0], new)
+    return args

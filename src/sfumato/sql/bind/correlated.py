@@ -10,14 +10,14 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import replace
 
+from sfumato.algebra.functions import call
+from sfumato.algebra.relations import Relation, named
+from sfumato.algebra.tree import Call, Column, Node, Over
 from sfumato.errors import Obstacle, QueryError
 from sfumato.sql.bind.bound_query import Bound, FreshNumbers
 from sfumato.sql.bind.constants import constant
 from sfumato.sql.bind.joins import unmatched
 from sfumato.sql.bind.rewrite import rewrite
-from sfumato.sql.functions import call
-from sfumato.sql.relations import Relation, named
-from sfumato.sql.tree import Call, Column, Node, Over
 
 
 def tied(kind: str, bound: Bound, position: int) -> Bound:
@@ -32,7 +32,7 @@ def tied(kind: str, bound: Bound, position: int) -> Bound:
         )
     if bound.on and bound.whole and kind != "value":
         raise QueryError(
-            f"{kind.upper()} of a correlated aggregate is not supported: it always has one row",
+            f"{kind.split(maxsplit=1)[0].upper()} of a correlated aggregate is not supported: it always has one row",
             position=position,
             hint="Write x = (SELECT MAX(y) FROM …), or EXISTS (SELECT 1 FROM …).",
         )

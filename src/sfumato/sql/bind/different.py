@@ -9,13 +9,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from sfumato.algebra.functions import call
+from sfumato.algebra.tree import DOUBLE, Node
 from sfumato.errors import QueryError
 from sfumato.sql.bind.constants import constant
-from sfumato.sql.functions import call
-from sfumato.sql.tree import DOUBLE, Node
-
-OF_DIFFERENT = ("avg", "var_samp", "var_pop", "stddev_samp", "stddev_pop")
-"""Aggregates that are computed of these."""
 
 
 def of_different(name: str, arg: Node, aggregate: Callable[[str, Node], Node], position: int) -> Node:

@@ -8,21 +8,21 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from sfumato.sql.bind.bound_query import Bound
-from sfumato.sql.relations import (
+from sfumato.algebra.relations import (
     Distinct,
     Filter,
     Fixed,
     Join,
     Limited,
-    Marked,
-    Named,
-    One,
+    MarkJoin,
+    Projection,
     Relation,
     RelationShape,
+    SingleRow,
     Windowed,
 )
-from sfumato.sql.tree import BOOLEAN, Call, Constant, Facts, Node, conjuncts
+from sfumato.algebra.tree import BOOLEAN, TEXT, Call, Column, Constant, Facts, Node, conjuncts
+from sfumato.sql.bind.bound_query import Bound
 
 NEVER = Constant(False, Facts(BOOLEAN, nullable=False))
 _ORDERED = {"=": (0,), "<>": (-1, 1), "<": (-1,), "<=": (-1, 0), ">": (1,), ">=": (0, 1)}
@@ -39,7 +39,7 @@ def without_rows(bound: Bound) -> Bound | None:
     if bound.limit != 0 and not is_empty(bound.relation):
         return None
     nothing = Filter(
-        RelationShape({}, False, 0, (frozenset(),)), One(RelationShape({}, False, 1, (frozenset(),))), NEVER
+        RelationShape({}, False, 0, (frozenset(),)), SingleRow(RelationShape({}, False, 1, (frozenset(),))), NEVER
     )
     items = tuple((name, Constant(None, replace(node.facts, nullable=True))) for name, node in bound.items)
     return Bound(nothing, items)
@@ -51,13 +51,28 @@ def is_empty(relation: Relation) -> bool:
         return any(map(_never, conjuncts(relation.condition))) or is_empty(relation.below)
     if isinstance(relation, Limited):
         return relation.limit == 0 or is_empty(relation.below)
-    if isinstance(relation, Named | Windowed | Distinct | Fixed | Marked):
+    if isinstance(relation, Projection | Windowed | Distinct | Fixed | MarkJoin):
         return is_empty(relation.below)
     if isinstance(relation, Join):
         sides = {"inner": (relation.left, relation.right), "left": (relation.left,)}.get(relation.kind, ())
         never = relation.kind == "inner" and any(map(_never, conjuncts(relation.on)))
         return never or any(map(is_empty, sides))
     return False
+
+
+def is_unlisted(node: Node) -> bool:
+    """Whether a condition equates a column with texts that its list does not have: it holds for no row and no group."""
+    match node:
+        case Call("or", args):
+            return all(map(is_unlisted, args))
+        case Call("=", (Constant() as value, Column() as column)):
+            values: tuple[Node, ...] = (value,)
+        case Call("=" | "in", (Column() as column, *rest)):
+            values = tuple(rest)
+        case _:
+            return False
+    listed = column.facts.values if column.facts.kind == TEXT else None
+    return listed is not None and all(isinstance(v, Constant) and v.value not in listed for v in values)
 
 
 def _never(node: Node) -> bool:  # noqa: PLR0911  one answer for each form of a condition

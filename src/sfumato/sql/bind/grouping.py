@@ -8,11 +8,11 @@ from itertools import combinations
 
 from sqlglot import exp
 
+from sfumato.algebra.functions import call
+from sfumato.algebra.tree import INTEGER, Column, Facts, Node
 from sfumato.errors import QueryError
 from sfumato.sql.bind.constants import constant
-from sfumato.sql.functions import call
 from sfumato.sql.read.parser import place
-from sfumato.sql.tree import INTEGER, Column, Facts, Node
 
 MOST_SETS = 64
 

@@ -7,9 +7,10 @@ from __future__ import annotations
 
 from sqlglot import exp
 
+from sfumato.algebra.relations import Relation, scans_in
 from sfumato.errors import GeneralHint
 from sfumato.policy import ROW, Table
-from sfumato.sql.relations import Relation, scans_in
+from sfumato.sql.bind.nearest_statement import is_about_one
 from sfumato.types import identifier
 
 _LONGEST = 400
@@ -40,7 +41,9 @@ def _person_table(relation: Relation) -> Table | None:
 def aggregate_it(tree: exp.Query, relation: Relation) -> str:
     """The question inside a count: it would show rows, so it may be counted."""
     text = tree.sql(dialect="postgres")
-    if len(text) <= _LONGEST and not any(tree.args.get(part) for part in ("limit", "offset", "order")):
+    units = {unit for scan in scans_in(relation, through=True) if isinstance(unit := scan.table.unit, str)}
+    cut = any(tree.args.get(part) for part in ("limit", "offset", "order"))
+    if len(text) <= _LONGEST and not cut and not is_about_one(tree, units):
         return answered(f"SELECT COUNT(*) FROM ({text}) AS t")
     return count_of(relation)
 
@@ -56,7 +59,7 @@ def join_persons(left: Relation, right: Relation) -> str:
     """The join of two tables on the person."""
     a, b = _person_table(left), _person_table(right)
     if a is None or b is None:
-        return "Join on the person."
+        return "Join on the privacy unit."
     return answered(
         f"SELECT COUNT(*) FROM {_name(a.name)} AS a JOIN {_name(b.name)} AS b"
         f" ON a.{_name(str(a.unit))} = b.{_name(str(b.unit))}"
@@ -78,7 +81,7 @@ def per_person(relation: Relation) -> str:
     """One row for each person, then an aggregate of these."""
     table = _person_table(relation)
     if table is None:
-        return "GROUP BY the person, or leave the person out."
+        return "GROUP BY the privacy unit, or leave it out."
     unit = _name(str(table.unit))
     return answered(f"SELECT AVG(n) FROM (SELECT {unit}, COUNT(*) AS n FROM {_name(table.name)} GROUP BY {unit}) AS t")
 
@@ -87,7 +90,7 @@ def window_per_person(relation: Relation) -> str:
     """A window over each person's own rows."""
     table = _person_table(relation)
     if table is None:
-        return "Partition by the person, or aggregate first: windows work on released numbers."
+        return "PARTITION BY the privacy unit, or aggregate first: windows work on released numbers."
     unit = _name(str(table.unit))
     order = _name(next((name for name in table.columns if name != table.unit), str(table.unit)))
     return answered(

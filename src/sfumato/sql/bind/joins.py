@@ -9,24 +9,23 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 
-from sfumato.errors import Obstacle, QueryError
-from sfumato.sql.bind import hints
-from sfumato.sql.functions import call, union
-from sfumato.sql.relations import Join, Marked, Relation, RelationShape, releases_in
-from sfumato.sql.tree import (
+from sfumato.algebra.equalities import equated, is_unique
+from sfumato.algebra.functions import union
+from sfumato.algebra.key_parts import is_part, names_a_row
+from sfumato.algebra.relations import Join, MarkJoin, Relation, RelationShape, releases_in
+from sfumato.algebra.tree import (
     BOOLEAN,
-    DOUBLE,
     HALF,
     KEY,
-    NUMBERS,
     PERSON,
     Call,
     Column,
     Facts,
     Node,
-    columns_of,
     conjuncts,
 )
+from sfumato.errors import Obstacle, QueryError
+from sfumato.sql.bind import hints
 
 MOST_ROWS = 1_000_000
 """Rows of one person after joins; more are refused, for the engine would have to make them (semantics 6.1)."""
@@ -139,28 +138,6 @@ def _own_rows(kind: str, left: Relation, right: Relation, rest: list[Node]) -> i
     return pairs
 
 
-def equated(parts: list[Node], side: Relation) -> list[tuple[Node, Node]]:
-    """Equalities between an expression of one side and one of the other: (of this side, of the other).
-
-    Each as it is compared: beside a double an exact number is one too, and then several of its values are equal.
-    """
-    found = []
-    for part in parts:
-        if isinstance(part, Call) and part.name == "=":
-            for mine, other in (part.args, part.args[::-1]):
-                inside, outside = set(columns_of(mine)), set(columns_of(other))
-                if inside and inside <= side.columns.keys() and not outside & side.columns.keys():
-                    lossy = mine.facts.exact and other.facts.kind in NUMBERS and not other.facts.exact
-                    found.append((call("cast", (mine,), DOUBLE) if lossy else mine, other))
-    return found
-
-
-def is_unique(side: Relation, parts: list[Node]) -> bool:
-    """Whether the equalities name at most one row of this side (of a person's rows, where it is private)."""
-    names = {mine.name for mine, _ in equated(parts, side) if isinstance(mine, Column)}
-    return any(key <= names for key in side.shape.keys)
-
-
 def unmatched(found: Column, number: int, side: str) -> Column:
     """A column of a side that may be missing: NULL is possible, and the person is not certain any more."""
     unit = f"{HALF}:{number}:{side}" if found.unit == PERSON else found.unit
@@ -169,7 +146,7 @@ def unmatched(found: Column, number: int, side: str) -> Column:
 
 def same_person(parts: list[Node], left: Relation, right: Relation) -> tuple[bool, list[Node]]:
     """Whether a conjunct equates the two persons, and what remains to be said beside that."""
-    found, rest = False, []
+    found, rest = names_a_row(_parts(parts, left, right)), []
     for part in parts:
         tags = _tags(part, left, right)
         if tags is None:
@@ -185,6 +162,19 @@ def same_person(parts: list[Node], left: Relation, right: Relation) -> tuple[boo
             if tag.startswith(HALF)
         ]
     return found, rest
+
+
+def _parts(parts: list[Node], left: Relation, right: Relation) -> list[tuple[str, str]]:
+    """The tags of equal columns that are the same part of a composite key, on two sides: left and right."""
+    found = []
+    for part in parts:
+        if isinstance(part, Call) and part.name == "=":
+            for a, b in (part.args, part.args[::-1]):
+                if not isinstance(a, Column) or not isinstance(b, Column) or not is_part(a.unit, b.unit):
+                    continue
+                if a.name in left.columns and b.name in right.columns:
+                    found.append((a.unit, b.unit))
+    return found
 
 
 def is_own_person(part: Node, relation: Relation) -> bool:
@@ -218,23 +208,23 @@ def _all_of(parts: list[Node]) -> Node | None:
     return result
 
 
-def marked(outer: Relation, right: Relation, on: tuple[Node, ...], name: str, position: int) -> Marked:
+def marked(outer: Relation, right: Relation, on: tuple[Node, ...], name: str, position: int) -> MarkJoin:
     """Rows with a mark: whether `right` has a row for them. Below the cut, a row of the same person."""
     by_person, rest = False, list(on)
     if right.private:
         by_person, rest = same_person(list(on), outer, right) if outer.private else (False, [])
         if not by_person:
             raise QueryError(
-                "rows of other people would decide about this row",
+                "this row would depend on rows of other people",
                 position=position,
                 hint=hints.persons_among(outer, right),
                 obstacle=Obstacle.OTHERS_DECIDE,
             )
     columns = outer.columns | {name: Column(name, Facts(BOOLEAN, nullable=False))}
-    return Marked(replace(outer.shape, columns=columns), outer, right, _all_of(rest), by_person, name)
+    return MarkJoin(replace(outer.shape, columns=columns), outer, right, _all_of(rest), by_person, name)
 
 
-def among(outer: Relation, right: Relation, on: tuple[Node, ...], name: str, *, operand: Node, value: Node) -> Marked:
+def among(outer: Relation, right: Relation, on: tuple[Node, ...], name: str, *, operand: Node, value: Node) -> MarkJoin:
     """Rows with a mark: whether a value is among those of a public relation, by the logic of three values."""
     columns = outer.columns | {name: Column(name, Facts(BOOLEAN))}
-    return Marked(replace(outer.shape, columns=columns), outer, right, _all_of(list(on)), False, name, operand, value)
+    return MarkJoin(replace(outer.shape, columns=columns), outer, right, _all_of(list(on)), False, name, operand, value)

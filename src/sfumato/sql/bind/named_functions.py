@@ -14,16 +14,16 @@ from typing import Any, Protocol
 
 from sqlglot import exp
 
+from sfumato.algebra import interval_values as intervals
+from sfumato.algebra import patterns
+from sfumato.algebra.functions import FUNCTIONS, add_parts, call
+from sfumato.algebra.functions.interval_ends import ENDS
+from sfumato.algebra.pattern_meaning import any_case
+from sfumato.algebra.tree import DATE, TIMESTAMP, Call, Constant, Node
 from sfumato.errors import QueryError
-from sfumato.sql import interval_values as intervals
-from sfumato.sql import patterns
 from sfumato.sql.bind.constants import constant, time_constant
 from sfumato.sql.bind.points import cell_call
-from sfumato.sql.functions import FUNCTIONS, add_parts, call
-from sfumato.sql.functions.interval_ends import ENDS
-from sfumato.sql.pattern_meaning import any_case
 from sfumato.sql.read.parser import place
-from sfumato.sql.tree import DATE, TIMESTAMP, Call, Constant, Node
 
 
 class Binds(Protocol):
@@ -200,7 +200,7 @@ def similar_to(binds: Binds, node: exp.Expression, sign: str = "\\") -> Node:
     made = patterns.similar(pattern.value, sign) if written else None  # type: ignore[union-attr, arg-type]
     if made is None:
         raise QueryError(
-            "SIMILAR TO needs a literal pattern, which does not end in its sign of escape",
+            "SIMILAR TO needs a literal pattern that does not end with its escape character",
             position=place(node),
             sqlstate="22025",
         )

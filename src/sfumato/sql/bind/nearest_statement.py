@@ -4,6 +4,7 @@ Comes in: the parser's tree of a refused question, the policy, and a way to ask 
 for a hint, or nothing. Every statement that is proposed was bound under the same policy. What is changed, one thing at
 a time: a join of different people gets the person as one more condition; rows of people become groups with their
 number; aggregates that would show or add up people's values count them; else the item that was refused is left out.
+Nothing is proposed that is about one person: `ssn = '123'` and `ssn IN ('123')` are left out first.
 """
 
 from __future__ import annotations
@@ -29,19 +30,63 @@ _Refusal = Callable[[Any], QueryError | None]
 
 def mended(tree: Any, policy: Policy, refusal: _Refusal) -> str | None:
     """The text of the nearest statement that is answered; None where no change helps."""
-    tree, windows = tree.copy(), tree.find(exp.Window) is not None
+    tree, units = tree.copy(), _units(policy)
+    _drop_singling(tree, units)
+    windows = any(not _is_of_group(window) for window in tree.find_all(exp.Window))
     for _ in range(_STEPS):
         refused = refusal(tree.copy())
         if refused is None:
             text = tree.sql(dialect="postgres", comments=False)
             lost = windows and tree.find(exp.Window) is None and tree.find(exp.Group) is None
-            return text if len(text) <= _LONGEST and not lost else None
+            return text if len(text) <= _LONGEST and not lost and not is_about_one(tree, units) else None
         changes = (change for fix in _FIXES if (change := fix(tree.copy(), policy, refused)) is not None)
         changed = next((one for one in changes if one != tree), None)
         if changed is None:
             return None
         tree = changed
     return None
+
+
+def is_about_one(tree: Any, units: set[str]) -> bool:
+    """Whether a statement compares one of these columns, which name people, with constants."""
+    return any(_singles_out(node, units) for node in tree.find_all(exp.EQ, exp.In))
+
+
+def _drop_singling(tree: Any, units: set[str]) -> None:
+    """Take out of WHERE what singles out people."""
+    for where in list(tree.find_all(exp.Where)):
+        condition = _without_singling(where.this, units)
+        if condition is None:
+            where.pop()
+        else:
+            where.set("this", condition)
+
+
+def _without_singling(condition: Any, units: set[str]) -> Any:
+    """A condition without those of its conjuncts that single out people; None where nothing is left."""
+    if isinstance(condition, exp.Paren):
+        inner = _without_singling(condition.this, units)
+        return None if inner is None else exp.Paren(this=inner)
+    if isinstance(condition, exp.And):
+        parts = [_without_singling(part, units) for part in (condition.left, condition.right)]
+        kept = [part for part in parts if part is not None]
+        return exp.And(this=kept[0], expression=kept[1]) if len(kept) == 2 else next(iter(kept), None)
+    return None if _singles_out(condition, units) else condition.copy()
+
+
+def _singles_out(node: Any, units: set[str]) -> bool:
+    """Whether a condition compares the person with constants."""
+    if isinstance(node, exp.In):
+        return _names_person(node.this, units) and bool(node.expressions) and all(map(_is_constant, node.expressions))
+    if not isinstance(node, exp.EQ):
+        return False
+    sides = (node.left, node.right), (node.right, node.left)
+    return any(_names_person(one, units) and _is_constant(other) for one, other in sides)
+
+
+def _units(policy: Policy) -> set[str]:
+    """The columns that name a person."""
+    return {table.unit for table in policy.tables.values() if isinstance(table.unit, str)}
 
 
 def _by_person(tree: Any, policy: Policy, refused: QueryError) -> Any:
@@ -103,6 +148,23 @@ def _among_persons(tree: Any, policy: Policy, refused: QueryError) -> Any:
     return tree
 
 
+def _with_released(tree: Any, policy: Policy, refused: QueryError) -> Any:  # noqa: ARG001  the shape of all fixes
+    """x > ALL (SELECT y …) of other people: x > (SELECT MAX(y) …), a released number."""
+    found = [node for node in tree.find_all(*_ENDS) if isinstance(node.expression, exp.All)]
+    if refused.obstacle is not Obstacle.OTHERS_COMPARED or not found:
+        return None
+    for node in found:
+        select = node.expression.this
+        plain = isinstance(select, exp.Select) and len(select.expressions) == 1 and not select.args.get("group")
+        if plain and select.expressions[0].find(exp.AggFunc) is None:
+            select.set("expressions", [_ENDS[type(node)](this=select.expressions[0].unalias().copy())])
+            node.set("expression", exp.Subquery(this=select.copy()))
+    return tree
+
+
+_ENDS: dict[type[Any], type[Any]] = {exp.GT: exp.Max, exp.GTE: exp.Max, exp.LT: exp.Min, exp.LTE: exp.Min}
+
+
 def _not_cut(tree: Any, policy: Policy, refused: QueryError) -> Any:  # noqa: ARG001  the shape of all fixes
     """Rows of people are neither cut by LIMIT nor chosen by QUALIFY or DISTINCT ON."""
     chosen = tree.find(exp.Qualify) is not None and refused.obstacle in _WINDOWS
@@ -146,7 +208,7 @@ def _grouped(tree: Any, policy: Policy, refused: QueryError) -> Any:
         or tree.find(exp.AggFunc)
     ):
         return None
-    units: set[str] = {table.unit for table in policy.tables.values() if isinstance(table.unit, str)}
+    units = _units(policy)
     keys = [item for item in tree.expressions if not _names_person(item, units) and not _is_constant(item)]
     keys = [] if any(item.find(exp.Star) for item in keys) else [key for key in keys if key.find(exp.Window) is None]
     count = exp.Count(this=exp.Star(), big_int=True)
@@ -164,6 +226,58 @@ def _names_person(item: Any, units: set[str]) -> bool:
 
 def _is_constant(item: Any) -> bool:
     return item.find(exp.Column, exp.Star) is None
+
+
+def _as_key(tree: Any, policy: Policy, refused: QueryError) -> Any:  # noqa: ARG001  the shape of all fixes
+    """The first or last of texts as a key: each of them that enough people share, with its number of rows."""
+    if refused.obstacle is not Obstacle.TEXT_ORDERED or not isinstance(tree, exp.Select):
+        return None
+    at = next((item for item in tree.expressions if _is_at(item, refused)), None)
+    found = None if at is None else at.unalias()
+    if not isinstance(found, exp.Min | exp.Max):
+        return None
+    key, rest = found.this.copy(), [item.copy() for item in tree.expressions if item is not at]
+    counted = any(item.find(exp.AggFunc) is not None for item in rest)
+    place_of = tree.expressions.index(at)
+    count = [] if counted else [exp.Count(this=exp.Star(), big_int=True)]
+    group = tree.args.get("group")
+    keys = [] if group is None else [part.copy() for part in group.expressions]
+    tree.set("expressions", [*rest[:place_of], key, *rest[place_of:], *count])
+    tree.set("group", exp.Group(expressions=[*keys, key.copy()]))
+    for part in ("order", "limit", "offset"):
+        tree.set(part, None)
+    return tree
+
+
+def _window_groups(tree: Any, policy: Policy, refused: QueryError) -> Any:  # noqa: ARG001  the shape of all fixes
+    """Aggregates over all rows beside each row, COUNT(*) OVER (PARTITION BY k), as aggregates of the groups k."""
+    if refused.obstacle is not Obstacle.OTHERS_IN_WINDOW or not isinstance(tree, exp.Select) or tree.args.get("group"):
+        return None
+    windows = list(tree.find_all(exp.Window))
+    alone = all(map(_is_of_group, windows))
+    keys = windows[0].args.get("partition_by") or [] if windows else []
+    if not windows or not alone or any((window.args.get("partition_by") or []) != keys for window in windows):
+        return None
+    shown = [item.copy() for item in tree.expressions if item.find(exp.Window) is not None or item.unalias() in keys]
+    for item in shown:
+        for window in list(item.find_all(exp.Window)):
+            if window is item:
+                shown[shown.index(item)] = window.this.copy()
+            else:
+                window.replace(window.this.copy())
+    tree.set("expressions", shown)
+    tree.set("group", exp.Group(expressions=[key.copy() for key in keys]) if keys else None)
+    for part in ("order", "limit", "offset", "distinct", "qualify"):
+        tree.set(part, None)
+    return tree
+
+
+def _is_of_group(window: Any) -> bool:
+    """Whether a window shows an aggregate of its whole partition."""
+    return isinstance(window.this, _OF_GROUPS) and not window.args.get("order")
+
+
+_OF_GROUPS = (exp.Count, exp.Sum, exp.Avg, exp.Min, exp.Max)
 
 
 def _counted(tree: Any, policy: Policy, refused: QueryError) -> Any:  # noqa: ARG001  the shape of all fixes
@@ -205,12 +319,15 @@ def _without_item(tree: Any, policy: Policy, refused: QueryError) -> Any:  # noq
 
 
 _FIXES: tuple[Callable[[Any, Policy, QueryError], Any], ...] = (
+    _window_groups,
     _by_person,
     _preserved,
     _among_persons,
+    _with_released,
     _own_windows,
     _not_cut,
     _grouped,
+    _as_key,
     _counted,
     _without_item,
 )

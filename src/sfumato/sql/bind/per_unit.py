@@ -10,16 +10,16 @@ from __future__ import annotations
 
 from fractions import Fraction
 
-from sfumato.errors import Obstacle, QueryError
-from sfumato.sql.aggregates import AGGREGATES
-from sfumato.sql.aggregates.over_unit import one_of_them
-from sfumato.sql.tree import (
+from sfumato.algebra.aggregates import AGGREGATES
+from sfumato.algebra.aggregates.over_unit import one_of_them
+from sfumato.algebra.tree import (
     INTEGER,
     Aggregate,
     Constant,
     Facts,
     Node,
 )
+from sfumato.errors import Obstacle, QueryError
 
 QUANTILES = ("percentile_cont", "percentile_disc")
 REFUSED = {

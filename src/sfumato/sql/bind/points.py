@@ -8,14 +8,14 @@ from __future__ import annotations
 
 from fractions import Fraction
 
+from sfumato.algebra.functions import call
+from sfumato.algebra.functions.curves import written
+from sfumato.algebra.geo_cells import GridRefused, grid_over
+from sfumato.algebra.relations import scans_in
+from sfumato.algebra.tree import NULL, NUMBERS, Call, Node
 from sfumato.errors import QueryError
 from sfumato.policy import DeclaredPoint
 from sfumato.sql.bind.scope import Scope
-from sfumato.sql.functions import call
-from sfumato.sql.functions.curves import written
-from sfumato.sql.geo_cells import GridRefused, grid_over
-from sfumato.sql.relations import scans_in
-from sfumato.sql.tree import NULL, NUMBERS, Call, Node
 
 NAME = "geo_cell"
 _FORMS = "Write geo_cell(latitude, longitude, metres), or geo_cell(point, metres) for a point of the policy."

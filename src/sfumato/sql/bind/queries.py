@@ -13,28 +13,13 @@ from typing import Any
 
 from sqlglot import exp
 
-from sfumato.errors import Obstacle, QueryError
-from sfumato.policy import Policy
-from sfumato.sql.bind import hints
-from sfumato.sql.bind.bound_query import Bound, FreshNumbers, Names, Shared, by_place, check_keys, written_count
-from sfumato.sql.bind.clauses import Clauses
-from sfumato.sql.bind.constants import constant
-from sfumato.sql.bind.correlated import value_around
-from sfumato.sql.bind.empty import NEVER
-from sfumato.sql.bind.expressions import Expressions, fold
-from sfumato.sql.bind.joins import among, is_unique, joined, marked, same_person
-from sfumato.sql.bind.recursion import names_itself, recursive_rows
-from sfumato.sql.bind.rewrite import rewrite
-from sfumato.sql.bind.scope import Scope, ScopeColumn
-from sfumato.sql.bind.sources import Sources, renamed
-from sfumato.sql.functions import Mismatch, call, union
-from sfumato.sql.public_rows import PublicRows
-from sfumato.sql.read.parser import place
-from sfumato.sql.read.spelling import spelled
-from sfumato.sql.relations import (
-    Combined,
+from sfumato.algebra.equalities import is_unique
+from sfumato.algebra.functions import Mismatch, call, union
+from sfumato.algebra.public_rows import PublicRows
+from sfumato.algebra.relations import (
     Relation,
     RelationShape,
+    SetOperation,
     distinct,
     filtered,
     limited,
@@ -44,7 +29,23 @@ from sfumato.sql.relations import (
     releases_in,
     stacked,
 )
-from sfumato.sql.tree import BOOLEAN, INTEGER, PERSON, TEXT, Column, Facts, Node, Sorted, Sub, columns_of
+from sfumato.algebra.tree import BOOLEAN, INTEGER, PERSON, TEXT, Column, Facts, Node, Sorted, Sub, columns_of
+from sfumato.errors import Obstacle, QueryError
+from sfumato.policy import Policy
+from sfumato.sql.bind import hints
+from sfumato.sql.bind.bound_query import Bound, FreshNumbers, Names, SharedWith, by_place, check_keys, written_count
+from sfumato.sql.bind.clauses import Clauses
+from sfumato.sql.bind.constants import constant
+from sfumato.sql.bind.correlated import value_around
+from sfumato.sql.bind.empty import NEVER
+from sfumato.sql.bind.expressions import Expressions, fold
+from sfumato.sql.bind.joins import among, joined, marked, same_person
+from sfumato.sql.bind.recursion import Recursion, names_itself
+from sfumato.sql.bind.rewrite import rewrite
+from sfumato.sql.bind.scope import Scope, ScopeColumn
+from sfumato.sql.bind.sources import Sources, renamed
+from sfumato.sql.read.parser import place
+from sfumato.sql.read.spelling import spelled
 
 _DEEPEST = 60
 _MOST_RELATIONS = 1000
@@ -65,6 +66,7 @@ class Binder:
     fixes: FreshNumbers = field(default_factory=FreshNumbers)
     """Of public rows that are computed once: apart, for the numbers of relations are in the key of a stored answer."""
     depth: int = field(default=0)
+    recursions: int = field(default=0)
     placed_before: dict[tuple[str, int], tuple[Relation, Node]] = field(default_factory=dict)
 
     @property
@@ -112,26 +114,33 @@ class Binder:
         for part in clause.expressions if clause is not None else []:
             recursive = clause is not None and clause.args.get("recursive") and names_itself(part)
             rows = self._recursive(part, known) if recursive else part.this
-            known = {**known, fold(part.args["alias"].this): self._named(part, rows, known)}
+            alias = part.args["alias"]
+            shared = SharedWith(renamed(rows, alias)) if isinstance(rows, Bound) else self._named(part, rows, known)
+            known = {**known, fold(alias.this): shared}
         return known
 
-    def _named(self, part: exp.Expression, rows: exp.Query, known: Names) -> Shared:
+    def _named(self, part: exp.Expression, rows: exp.Query, known: Names) -> SharedWith:
         """A WITH query with the names that are known where it stands."""
 
         def bound() -> Bound:
             return renamed(self.settled(self.query(rows, known, None), part), part.args["alias"])
 
-        return Shared(bound(), bound)
+        return SharedWith(bound(), bound)
 
-    def _recursive(self, part: exp.Expression, known: Names) -> exp.Query:
-        """A query that names itself, as its rows."""
+    def _recursive(self, part: exp.Expression, known: Names) -> exp.Query | Bound:
+        """A query that names itself, as its rows, or as a step of finishing."""
         name, alias = fold(part.args["alias"].this), part.args["alias"]
 
         def binds(tree: exp.Query, rows: Bound | None) -> Bound:
-            more = known if rows is None else {**known, name: Shared(renamed(rows, alias))}
+            more = known if rows is None else {**known, name: SharedWith(renamed(rows, alias))}
             return self.settled(self.query(tree, more, None), part)
 
-        found: exp.Query = recursive_rows(part, binds, self.look if self.keeper is None else self.keeper)
+        look = self.look if self.keeper is None else self.keeper
+        self.recursions += 1
+        try:
+            found: exp.Query | Bound = Recursion(part, binds, look, self.numbers.next, self.recursions).rows()
+        finally:
+            self.recursions -= 1
         return found
 
     def settled(self, bound: Bound, tree: exp.Expression) -> Bound:
@@ -179,7 +188,7 @@ class Binder:
         elif left.relation.private:
             bound = self._members(word, left, right, once=once, position=place(tree))
         else:
-            relation = Combined(RelationShape(columns, False), word + ("" if once else " ALL"), tuple(sides))
+            relation = SetOperation(RelationShape(columns, False), word + ("" if once else " ALL"), tuple(sides))
             bound = Bound(relation, tuple((n, c) for (n, _), c in zip(left.items, columns.values(), strict=True)))
         return self._ordered(tree, bound)
 
@@ -282,7 +291,7 @@ class Binder:
             if not bare:
                 raise QueryError(
                     "IN with a private sub-query can only compare the privacy unit:"
-                    " with other columns another person's row would decide",
+                    " with any other column, the result would depend on another person's row",
                     position=sub.position,
                     hint=hints.persons_among(relation, sub.relation),
                     obstacle=Obstacle.OTHERS_COMPARED,

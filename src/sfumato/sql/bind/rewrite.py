@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 
+from sfumato.algebra.functions import call
+from sfumato.algebra.tree import Aggregate, Call, Node, Over, Sub, children, size
 from sfumato.errors import QueryError
 from sfumato.interrupts import step
-from sfumato.sql.functions import call
-from sfumato.sql.tree import Aggregate, Call, Node, Over, Sub, children, size
 
 _LARGEST = 2000
 """Nodes of one expression, sub-queries written out: beyond it a chain of sub-queries could double without end."""

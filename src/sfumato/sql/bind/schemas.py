@@ -28,7 +28,7 @@ def without_schema(tree: exp.Query, policy: Policy) -> exp.Query:
                 f'there is no table in schema "{name}"',
                 position=place(node),
                 sqlstate="42P01",
-                hint=f"Tables are in schema {policy.data.schema}; a bare name of a table is enough.",
+                hint=f"Tables are in schema {policy.data.schema}; you can omit the schema name.",
             )
         node.set("db", None)
         node.set("catalog", None)

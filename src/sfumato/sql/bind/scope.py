@@ -9,9 +9,11 @@ import re
 from dataclasses import dataclass, field
 from difflib import get_close_matches
 
+from sfumato.algebra.functions import call
+from sfumato.algebra.functions.interval_ends import HIGH, LOW
+from sfumato.algebra.relations import Relation, releases_in
+from sfumato.algebra.tree import NUMBERS, Node
 from sfumato.errors import QueryError
-from sfumato.sql.relations import Relation
-from sfumato.sql.tree import Node
 from sfumato.types import identifier
 
 
@@ -36,9 +38,22 @@ class Scope:
     def find(self, owner: str | None, name: str, position: int, *, folded: bool = False) -> Node:
         """The node of a name, here or in the query around; see `look` for names that were folded."""
         found = self.look(owner, name, position, folded=folded)
-        if found is None:
+        if found is not None:
+            return found.node
+        end = self._end(owner, name, position, folded=folded)
+        if end is None:
             raise self._unknown(owner, name, position)
-        return found.node
+        return end
+
+    def _end(self, owner: str | None, name: str, position: int, *, folded: bool) -> Node | None:
+        """`n_low` and `n_high` of a released number `n`: ends of its interval, as `sfumato.intervals` names them."""
+        base, _, side = name.rpartition("_")
+        if not base or side not in _SIDES or self.relation.shape.private or not releases_in(self.relation):
+            return None
+        found = self.look(owner, base, position, folded=folded)
+        if found is None or found.node.facts.kind not in NUMBERS:
+            return None
+        return call(_SIDES[side], (found.node,), "", position)
 
     def look(self, owner: str | None, name: str, position: int, *, folded: bool = False) -> ScopeColumn | None:
         """The column of a name, here or in the query around; None where there is none.
@@ -68,14 +83,14 @@ class Scope:
     def _unknown(self, owner: str | None, name: str, position: int) -> QueryError:
         owners = list(dict.fromkeys(entry.owner for entry in self.entries))
         if owner is not None and owner not in owners:
-            return QueryError(f'there is no table "{owner}" here', position=position, sqlstate="42P01")
+            return QueryError(f'table "{owner}" is not in the FROM clause', position=position, sqlstate="42P01")
         place = owner if owner is not None else ", ".join(owners)
         known = dict.fromkeys(e.name for e in self.entries if owner in (None, e.owner))
         return QueryError(
             f'there is no column "{name}"' + (f' in "{place}"' if place else ""),
             position=position,
             sqlstate="42703",
-            hint=there_are(name, list(known)) if known else "A query names its table: FROM.",
+            hint=there_are(name, list(known), "Columns") if known else "Add a FROM clause.",
         )
 
     def shown(self, owner: str | None = None) -> list[ScopeColumn]:
@@ -83,18 +98,19 @@ class Scope:
         return [e for e in self.entries if (not e.hidden if owner is None else e.owner == owner)]
 
 
+_SIDES = {"low": LOW, "high": HIGH}
 _PLAIN = re.compile(r"[a-z_][a-z0-9_$]*")
 _MOST_NAMES = 1000
 """Columns among which a similar name is looked for: this runs for every mistyped name."""
 
 
-def there_are(name: str, known: list[str]) -> str:
+def there_are(name: str, known: list[str], what: str) -> str:
     """Names as they have to be written, after the one that was probably meant: cut at a hyphen, or mistyped."""
     written = {one: one if _PLAIN.fullmatch(one) else identifier(one) for one in known}
     parts = [one for one in known if one.startswith(name) and not _PLAIN.fullmatch(one[len(name) :] or "-")]
     near = parts or (get_close_matches(name, known, 1, 0.75) if len(known) <= _MOST_NAMES and len(name) < 100 else [])
     meant = f"Did you mean {written[near[0]]}? " if near else ""
-    return f"{meant}There are: {', '.join(written.values())}."
+    return f"{meant}{what}: {', '.join(written.values())}."
 
 
 def _written(entry: ScopeColumn) -> str:

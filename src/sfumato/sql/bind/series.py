@@ -10,9 +10,9 @@ from datetime import date, datetime, time
 from fractions import Fraction
 from typing import Any
 
+from sfumato.algebra import interval_values as intervals
+from sfumato.algebra.tree import INTEGER, TIMESTAMP, Constant, Facts, Node
 from sfumato.errors import QueryError
-from sfumato.sql import interval_values as intervals
-from sfumato.sql.tree import INTEGER, TIMESTAMP, Constant, Facts, Node
 
 MOST = 10_000
 """Rows of one series."""

@@ -11,21 +11,35 @@ from dataclasses import dataclass, replace
 
 from sqlglot import exp
 
+from sfumato.algebra.functions import call
+from sfumato.algebra.key_parts import of_another_row
+from sfumato.algebra.public_rows import PublicRows
+from sfumato.algebra.relations import (
+    Fixed,
+    Relation,
+    RelationShape,
+    Scan,
+    SingleRow,
+    named,
+    recursions_in,
+    releases_in,
+    scans_in,
+    series,
+)
+from sfumato.algebra.table_scans import scan_of
+from sfumato.algebra.tree import HALF, PERSON, Column, Node, columns_of, conjuncts
 from sfumato.errors import Obstacle, QueryError
-from sfumato.policy import Policy, Table, UnitJoin
-from sfumato.sql.bind.bound_query import MOST_JOINS, Bound, Names, Queries, Shared, check_count
+from sfumato.policy import Policy, Table
+from sfumato.sql.bind.bound_query import MOST_JOINS, Bound, Names, Queries, SharedWith, check_count
 from sfumato.sql.bind.expressions import Expressions, fold, is_quoted
 from sfumato.sql.bind.factoring import factored
 from sfumato.sql.bind.joins import joined, same_person
+from sfumato.sql.bind.nobodys_rows import count_in_nothing
+from sfumato.sql.bind.recursion import people_followed
 from sfumato.sql.bind.rewrite import bounded, rewrite
 from sfumato.sql.bind.scope import Scope, ScopeColumn, there_are
 from sfumato.sql.bind.series import written_series
-from sfumato.sql.column_facts import facts_of
-from sfumato.sql.functions import call
-from sfumato.sql.public_rows import PublicRows
 from sfumato.sql.read.parser import parse, place
-from sfumato.sql.relations import Fixed, One, Relation, RelationShape, Scan, named, releases_in, scans_in, series
-from sfumato.sql.tree import HALF, KEY, PERSON, Column, Node, columns_of, conjuncts
 
 
 @dataclass
@@ -60,7 +74,7 @@ class Sources:
             return _scope(bound if alias is None else renamed(bound, alias), owner)
         table = self._known(node.this, name)
         if table is None:
-            hint = there_are(name, sorted(self.policy.tables))
+            hint = there_are(name, sorted(self.policy.tables), "Tables")
             raise QueryError(f'there is no table "{name}"', position=place(node), sqlstate="42P01", hint=hint)
         bound = self._view(table) if table.name in self.views else self._table(table)
         return _scope(bound if alias is None else renamed(bound, alias), owner)
@@ -72,7 +86,7 @@ class Sources:
 
     def _series(self, node: exp.Table) -> Scope:
         """generate_series(from, to, step) of written values."""
-        ends = Expressions(Scope(One(RelationShape({}, False, 1, (frozenset(),))), []), self.queries.today)
+        ends = Expressions(Scope(SingleRow(RelationShape({}, False, 1, (frozenset(),))), []), self.queries.today)
         parts = [
             None if node.this.args.get(p) is None else ends.node(node.this.args[p]) for p in ("start", "end", "step")
         ]
@@ -92,6 +106,10 @@ class Sources:
         wrong, tree = f'the view "{table.name}"', parse(self.views[table.name])
         if tree.find(exp.Div) is not None:
             raise QueryError(f"{wrong} divides, which engines do differently", hint="Divide in the query.")
+        if any(self._is_elsewhere(part) for part in tree.find_all(exp.Table)):
+            raise QueryError(f"{wrong} reads a table of another schema", hint="Name its underlying tables instead.")
+        if any(_is_renamed(part) and self._known(part.this, fold(part.this)) for part in tree.find_all(exp.Table)):
+            raise QueryError(f"{wrong} renames columns of a table by position", hint="Use the original column names.")
         bound = self.queries.settled(self.queries.query(tree, {}, None), exp.Select())
         if releases_in(bound.relation):
             raise QueryError(f"{wrong} aggregates people", hint="Name its tables in the policy, and aggregate in SQL.")
@@ -108,10 +126,17 @@ class Sources:
             )
         return replace(bound, items=shown)
 
+    def _is_elsewhere(self, table: exp.Table) -> bool:
+        """Whether a view means a table that is not where those of the policy are: a database of DuckDB has these in
+        `main`, and a server writes a schema only where the bare name would mean another table.
+        """
+        schema, own = table.args.get("db"), "main" if self.policy.source.engine == "duckdb" else None
+        return table.args.get("catalog") is not None or (schema is not None and fold(schema) != own)
+
     def _scan(self, table: Table) -> Scan:
         return scan_of(table, self.policy, self.queries.numbers.next(), table.name in self.stored)
 
-    def _shared(self, shared: Shared) -> Bound:
+    def _shared(self, shared: SharedWith) -> Bound:
         """A WITH query. A column's name is its own in the question, so a second use has other names.
 
         Where public tables are read it is bound once more, as if it were written twice: which values a column of such a
@@ -126,6 +151,8 @@ class Sources:
         number = self.queries.numbers.next()
         items = [(f"{number}.{i}", node) for i, (_, node) in enumerate(shared.bound.items)]
         relation = named(relation, items)
+        columns = {name: replace(c, unit=of_another_row(c.unit, number)) for name, c in relation.columns.items()}
+        relation = replace(relation, shape=replace(relation.shape, columns=columns))
         shown = tuple((name, c) for (name, _), c in zip(shared.bound.items, relation.columns.values(), strict=True))
         return Bound(relation, shown)
 
@@ -164,17 +191,24 @@ class Sources:
         taken = {entry.owner for entry in left.entries} & {entry.owner for entry in right.entries}
         if taken:
             raise QueryError(
-                f'table "{taken.pop()}" is named twice',
+                f'table "{taken.pop()}" is specified more than once',
                 position=place(join),
                 sqlstate="42712",
                 hint="Give it an alias.",
             )
         side = str(join.args.get("side") or "").lower()
         kind = {"": "inner", "left": "left", "right": "left", "full": "full"}.get(side)
-        word = str(join.args.get("kind") or "").upper()
-        if kind is None or word not in ("", "INNER", "OUTER", "CROSS"):
-            raise QueryError(f"{word or side} JOIN is not supported", position=place(join))
+        word, method = (str(join.args.get(part) or "").upper() for part in ("kind", "method"))
+        if kind is None or word not in ("", "INNER", "OUTER", "CROSS") or method not in ("", "NATURAL"):
+            what = word or side if method in ("", "NATURAL") else method
+            raise QueryError(f"{what} JOIN is not supported", position=place(join))
         number = self.queries.numbers.next()
+        near, far = (right, left) if side == "right" else (left, right)
+        if kind == "left" and far.relation.private and not near.relation.private:
+            owners = {entry.owner for entry in far.entries}
+            names = {entry.name for entry in far.entries} - {entry.name for entry in near.entries}
+            if count_in_nothing(join, lambda c: fold(c.args["table"]) in owners if c.table else fold(c.this) in names):
+                kind = "inner"
         if kind != "inner":  # what may be missing is missing whole: only bare columns can pass as they are
             right = self._bare(right) if side != "right" else right
             left = self._bare(left) if side != "left" else left
@@ -289,6 +323,8 @@ class Sources:
         """A public relation as private rows meet it: computed once; tables do not change, and stay as they are."""
         if relation.private or isinstance(relation, Scan | Fixed):
             return relation
+        if recursions_in(relation):
+            raise people_followed(0)
         number, shape = self.queries.fixes.next(), relation.shape
         if self.keeper is None or releases_in(relation):
             return Fixed(shape, relation, number)
@@ -300,7 +336,7 @@ class Sources:
         if releases_in(relation):
             if relation.shape.rows is None:
                 raise QueryError(
-                    "it is not known beforehand how many released rows one row would match",
+                    "the number of released rows that one row matches cannot be known in advance",
                     hint="Join on all keys of the released table.",
                 )
             return relation.shape.rows
@@ -321,6 +357,12 @@ def renamed(bound: Bound, alias: exp.Expression) -> Bound:
     return replace(bound, items=tuple(renamed))
 
 
+def _is_renamed(part: exp.Table) -> bool:
+    """Whether a table has new names for its columns: in a view for those of the source, not for those of the policy."""
+    alias = part.args.get("alias")
+    return isinstance(part.this, exp.Identifier) and alias is not None and bool(alias.args.get("columns"))
+
+
 def _scope(bound: Bound, owner: str) -> Scope:
     return Scope(bound.relation, [ScopeColumn(owner, name, bounded(node)) for name, node in bound.items])
 
@@ -337,40 +379,3 @@ def _written(join: exp.Join) -> str:
     if on is None or any(column.args.get("table") for column in on.find_all(exp.Column)):
         return ""
     return f"ON {on.sql(dialect='postgres')}"
-
-
-def scan_of(table: Table, policy: Policy, number: int, stored: bool = False) -> Scan:
-    """The scan of a table: its columns with their domains, and whose rows they are."""
-    through = []
-    step = table
-    while isinstance(step.unit, UnitJoin):
-        step = policy.tables[step.unit.table]
-        through.append(step)
-    columns = {
-        f"{number}.{name}": Column(f"{number}.{name}", facts_of(declared), unit=_unit(table, name, policy))
-        for name, declared in table.columns.items()
-    }
-    rows = None if table.public else table.rows_per_unit
-    keys = (frozenset[str](),) if rows == 1 else _keys(table, policy, number)
-    single = policy.privacy.partition is not None and policy.privacy.partition[0] == table.name
-    shape = RelationShape(columns, not table.public, rows if isinstance(rows, int) else None, keys)
-    return Scan(shape, table, number, tuple(through), single, stored)
-
-
-def _keys(table: Table, policy: Policy, number: int) -> tuple[frozenset[str], ...]:
-    """The columns by which other tables find their unit in this one: no two rows have one value (semantics 1.1)."""
-    joins = [other.unit for other in policy.tables.values() if isinstance(other.unit, UnitJoin)]
-    names = dict.fromkeys(join.key for join in joins if join.table == table.name and join.key in table.columns)
-    return tuple(frozenset((f"{number}.{name}",)) for name in names)
-
-
-def _unit(table: Table, name: str, policy: Policy) -> str:
-    """Whether a column is the person, or a key by which persons are found."""
-    if table.unit == name:
-        return PERSON
-    if isinstance(table.unit, UnitJoin) and table.unit.column == name:
-        return f"{KEY}:{table.unit.table}.{table.unit.key}"
-    for other in policy.tables.values():
-        if isinstance(other.unit, UnitJoin) and (other.unit.table, other.unit.key) == (table.name, name):
-            return f"{KEY}:{table.name}.{name}"
-    return ""

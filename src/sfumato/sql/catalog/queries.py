@@ -67,6 +67,8 @@ def _prepared(text: str) -> str:
             cuts.append((start, tokens[i + 1].end, f'AS "{words[i + 1]}"'))
         elif word == "::" and words[i + 1 : i + 4] == ("regtype", "[", "]"):
             cuts.append((start, tokens[i + 3].end, ""))
+        elif words[i - 1 : i + 1] == ("]", "::") and words[i + 2 : i + 4] == ("[", "]") and words[i + 1] in _NUMBERED:
+            cuts.append((tokens[i + 1].start, tokens[i + 1].end, "bigint"))  # ARRAY[…] of a type that it does not know
         elif word == "any" and words[i + 1 : i + 3] == ("(", "("):
             cuts += _cast_inside(words, tokens, i + 2)
     for start, end, made in sorted(cuts, reverse=True):
@@ -88,6 +90,7 @@ def _cast_inside(words: tuple[str, ...], tokens: tuple[SqlToken, ...], opened: i
     return []
 
 
+_NUMBERED = ("oid", "regclass", "xid", "regproc")
 _RESERVED = ("select", "insert", "update", "delete", "table", "order", "group", "from", "where", "user", "default")
 
 

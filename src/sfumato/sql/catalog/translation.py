@@ -5,19 +5,24 @@ Comes in: the parser's tree of PostgreSQL's SQL, and what the catalog has. Goes 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from sqlglot import exp
 
+from sfumato.algebra.patterns import similar
+from sfumato.errors import QueryError
+
 CATALOG, INFORMATION = "pg_catalog", "information_schema"
 HOMES = {CATALOG: "pgx", INFORMATION: "infx"}
 """Where the relations live: the engine has schemas of these names already."""
-_LOOKUPS = {
+LOOKUPS = {
     "regclass": "pgf_regclass", "regtype": "pgf_regtype", "regproc": "pgf_regproc", "regnamespace": "pgf_regnamespace",
     "regrole": "pgf_regrole",
 }  # fmt: skip
+"""Types of names that are looked up, and the macros that do it."""
 _TYPES = {
     "oid": "UINTEGER", "xid": "UINTEGER", "name": "VARCHAR", "char": "VARCHAR", "cardinal_number": "INTEGER",
     "sql_identifier": "VARCHAR", "character_data": "VARCHAR", "int2": "SMALLINT", "int4": "INTEGER", "int8": "BIGINT",
@@ -25,7 +30,7 @@ _TYPES = {
     "smallint": "SMALLINT", "bigint": "BIGINT",
     "float8": "DOUBLE", "float4": "FLOAT", "aclitem": "VARCHAR", "yes_or_no": "VARCHAR",
 }  # fmt: skip
-_SESSION: dict[type[exp.Expression], str] = {
+SESSION: dict[type[exp.Expression], str] = {
     exp.CurrentUser: "current_user",
     exp.SessionUser: "session_user",
     exp.CurrentCatalog: "current_database",
@@ -35,6 +40,7 @@ _SESSION: dict[type[exp.Expression], str] = {
     exp.ArrayToString: "array_to_string",
     exp.CurrentVersion: "version",
 }
+"""Words and functions about the session, and the macros of their names."""
 ROW_FUNCTIONS = {"pg_show_all_settings": "pg_settings", "pg_available_extensions": "pg_available_extensions"}
 """Functions whose rows are those of a relation."""
 _NO_GRANTS = """SELECT CAST(0 AS UINTEGER) AS grantor, CAST(0 AS UINTEGER) AS grantee, '' AS privilege_type,
@@ -59,7 +65,10 @@ def ctes(tree: exp.Query) -> set[str]:
 
 def rewritten(tree: exp.Query, known: CatalogNames) -> exp.Query:
     """The same question for the engine: relations in their homes, types and functions by names that it knows."""
+    _shown_names(tree)
     homes = _housed(tree)
+    for with_ in tree.find_all(exp.With):
+        _widen_decimals(with_)
     for column in list(tree.find_all(exp.Column)):
         if column.args.get("db"):  # pg_catalog.pg_class.oid: the relation's name is its alias now
             column.set("db", None)
@@ -75,6 +84,15 @@ def rewritten(tree: exp.Query, known: CatalogNames) -> exp.Query:
         if made is not node:
             node.replace(made)
     return tree
+
+
+def _widen_decimals(with_: exp.With) -> None:
+    """A recursion begins with the decimals that it may come to: the engine takes its types of the first rows."""
+    for part in with_.expressions if with_.args.get("recursive") else ():
+        first = part.this.this if isinstance(part.this, exp.Union) else None
+        for number in list(first.find_all(exp.Literal)) if first is not None else ():
+            if not number.is_string and "." in number.name:
+                number.replace(exp.cast(number.copy(), "DECIMAL(38, 16)", dialect="duckdb"))
 
 
 def _housed(tree: exp.Query) -> dict[str, str]:
@@ -122,21 +140,76 @@ def _cast(node: Any, known: CatalogNames) -> exp.Expression:  # noqa: PLR0911  o
     name, array = _type_name(node.to)
     inner = node.this
     above = node.parent
-    if name in _LOOKUPS and isinstance(above, exp.Cast) and not _is_text(inner) and _type_name(above.to)[0] == "text":
+    if name in LOOKUPS and isinstance(above, exp.Cast) and not _is_text(inner) and _type_name(above.to)[0] == "text":
         return node  # type: ignore[no-any-return]
-    if name in _LOOKUPS:
-        return exp.Anonymous(this=_LOOKUPS[name], expressions=[inner]) if _is_text(inner) else inner
+    if name in LOOKUPS:
+        return exp.Anonymous(this=LOOKUPS[name], expressions=[inner]) if _is_text(inner) else inner
     if name in ("text", "varchar") and isinstance(inner, exp.Column) and inner.name in known.procs:
         return exp.Anonymous(this="pgf_regproc_name", expressions=[inner])
     if name in ("text", "varchar") and not array and isinstance(inner, exp.Cast):
         first, _ = _type_name(inner.to)
-        if first in _LOOKUPS and not _is_text(inner.this):
-            return exp.Anonymous(this=f"{_LOOKUPS[first]}_name", expressions=[inner.this])
+        if first in LOOKUPS and not _is_text(inner.this):
+            return exp.Anonymous(this=f"{LOOKUPS[first]}_name", expressions=[inner.this])
+    if name in ("text", "varchar") and not array and _is_looked_up(inner):
+        return exp.Anonymous(this=f"{_looked_up_as(inner)}_name", expressions=[inner])
+    if name in ("varchar", "char", "bpchar") and not array and (length := _length(node.to)) is not None:
+        return _of_length(inner, length, filled=name != "varchar")
     if array and isinstance(inner, exp.Literal) and inner.is_string and inner.this.startswith("{"):
         return exp.cast(_listed(inner.this), f"{_TYPES.get(name, 'VARCHAR')}[]", dialect="duckdb")
     if name in _TYPES:
+        _check_whole(inner, name)
         return exp.TryCast(this=inner, to=exp.DataType.build(_TYPES[name] + ("[]" if array else ""), dialect="duckdb"))
     return node  # type: ignore[no-any-return]
+
+
+def _check_whole(written: Any, name: str) -> None:
+    """A written text that is no whole number is refused, as PostgreSQL refuses it: TRY_CAST would make it NULL."""
+    if name not in _WHOLE_TYPES or not isinstance(written, exp.Literal) or not written.is_string:
+        return
+    if re.fullmatch(r"\s*[-+]?[0-9]+\s*", written.name, re.ASCII) is None:
+        message = f'invalid input syntax for type {_WHOLE_TYPES[name]}: "{written.name}"'
+        raise QueryError(message, sqlstate="22P02")
+
+
+_WHOLE_TYPES = {
+    "int": "integer", "integer": "integer", "int4": "integer", "bigint": "bigint", "int8": "bigint",
+    "smallint": "smallint", "int2": "smallint",
+}  # fmt: skip
+
+
+def _length(kind: exp.Expression) -> int | None:
+    """The n of varchar(n) and char(n)."""
+    size = kind.expressions[0].this if kind.expressions else None
+    return int(size.name) if isinstance(size, exp.Literal) and size.name.isdecimal() else None
+
+
+def _of_length(text: exp.Expression, length: int, *, filled: bool) -> exp.Expression:
+    number = exp.Literal.number(length)
+    whole = exp.cast(text, "VARCHAR", dialect="duckdb")
+    if not filled:
+        return exp.Anonymous(this="left", expressions=[whole, number])
+    return exp.Anonymous(this="rpad", expressions=[whole, number, exp.Literal.string(" ")])
+
+
+def _looked_up_as(node: Any) -> str:
+    """The lookup that a function of the catalog is: pgf_to_regclass is pgf_regclass."""
+    return str(node.name).lower().replace("pgf_to_reg", "pgf_reg") if isinstance(node, exp.Anonymous) else ""
+
+
+def _is_looked_up(node: Any) -> bool:
+    return _looked_up_as(node) in LOOKUPS.values()
+
+
+def _shown_names(tree: exp.Query) -> None:
+    """What is shown of type regclass prints as a name: only the list of the whole query, for inside it is a number."""
+    if not isinstance(tree, exp.Select):
+        return
+    for item in tree.expressions:
+        inner = item.unalias()
+        kind = _type_name(inner.to)[0] if isinstance(inner, exp.Cast) else ""
+        called = str(inner.name).lower() if isinstance(inner, exp.Anonymous) else ""
+        if kind in ("regclass", "regtype", "regnamespace", "regrole") or called in ("to_regclass", "to_regtype"):
+            inner.replace(exp.cast(inner.copy(), "text"))
 
 
 def _type_name(kind: exp.Expression) -> tuple[str, bool]:
@@ -162,17 +235,34 @@ def _dot(node: Any, known: CatalogNames) -> exp.Expression:
     return node  # type: ignore[no-any-return]
 
 
-SAME = {"json_build_object": "json_object", "jsonb_build_object": "json_object"}
+SAME = {
+    "json_build_object": "json_object", "jsonb_build_object": "json_object", "jsonb_agg": "json_group_array",
+    "json_object_agg": "json_group_object", "jsonb_object_agg": "json_group_object",
+}  # fmt: skip
 """Functions that the engine has under another name."""
 _TRUE_TYPES = {"_pg_truetypid": "atttypid", "_pg_truetypmod": "atttypmod"}
 """Functions over whole rows of pg_attribute: there are no domains here, so that a column's type is its own."""
 
 
 def _divided(node: Any, known: CatalogNames) -> exp.Expression:  # noqa: ARG001  the shape of all changes
-    """Whole numbers are divided as such."""
-    if any(isinstance(side, exp.TryCast) and "INT" in side.to.sql() for side in (node.this, node.expression)):
-        return exp.IntDiv(this=node.this.copy(), expression=node.expression.copy())
-    return node  # type: ignore[no-any-return]
+    """Whole numbers are divided as such, and nothing by zero."""
+    sides = [node.this.copy(), node.expression.copy()]
+    if all(map(_is_whole, sides)):
+        return exp.Paren(this=exp.IntDiv(this=sides[0], expression=sides[1]))
+    return exp.Anonymous(this="pgf_divided", expressions=sides)
+
+
+def _is_whole(node: Any) -> bool:
+    """Whether a value is a whole number, as far as its form tells it."""
+    if isinstance(node, exp.Literal):
+        return not node.is_string and node.name.isdecimal()
+    if isinstance(node, exp.Cast):  # TRY_CAST is one of them
+        return "INT" in node.to.sql().upper()
+    if isinstance(node, exp.Paren | exp.Neg):
+        return _is_whole(node.this)
+    if isinstance(node, exp.Add | exp.Sub | exp.Mul | exp.IntDiv | exp.Mod):
+        return _is_whole(node.this) and _is_whole(node.expression)
+    return isinstance(node, exp.Count | exp.Length)
 
 
 def _called(node: Any, known: CatalogNames) -> exp.Expression:
@@ -189,7 +279,7 @@ def _called(node: Any, known: CatalogNames) -> exp.Expression:
 
 def _session(node: Any, known: CatalogNames) -> exp.Expression:  # noqa: ARG001  the shape of all changes
     parts = [node.args[name] for name in ("this", "expression", "null") if node.args.get(name) is not None]
-    return exp.Anonymous(this=f"pgf_{_SESSION[type(node)]}", expressions=parts)
+    return exp.Anonymous(this=f"pgf_{SESSION[type(node)]}", expressions=parts)
 
 
 def _column(node: Any, known: CatalogNames) -> exp.Expression:  # noqa: ARG001  the shape of all changes
@@ -255,9 +345,22 @@ def _not_all(node: Any, known: CatalogNames) -> exp.Expression:
     return node  # type: ignore[no-any-return]
 
 
-def _plain(node: Any, known: CatalogNames) -> exp.Expression:  # noqa: ARG001  the shape of all changes
-    """encode(x, form) and host(x): what there is of bytes and addresses is text here."""
-    return exp.cast(node.this.copy(), "VARCHAR", dialect="duckdb")
+def _macro_of(name: str) -> Callable[[Any, CatalogNames], exp.Expression]:
+    """A function that the parser has a node for, by the macro of its name."""
+
+    def change(node: Any, known: CatalogNames) -> exp.Expression:  # noqa: ARG001  the shape of all changes
+        parts = [node.args[part] for part in ("this", "charset") if node.args.get(part) is not None]
+        return exp.Anonymous(this=f"pgf_{name}", expressions=[part.copy() for part in parts])
+
+    return change
+
+
+def _similar(node: Any, known: CatalogNames) -> exp.Expression:  # noqa: ARG001  the shape of all changes
+    """SIMILAR TO has signs of LIKE and of regular expressions: the engine takes all of it for the latter."""
+    pattern = similar(node.expression.name) if isinstance(node.expression, exp.Literal) else None
+    if pattern is None:
+        return node  # type: ignore[no-any-return]
+    return exp.Anonymous(this="regexp_matches", expressions=[node.this.copy(), exp.Literal.string(pattern)])
 
 
 def _among(node: Any, known: CatalogNames) -> exp.Expression:  # noqa: ARG001  the shape of all changes
@@ -276,7 +379,7 @@ _CHANGES: tuple[tuple[Any, Callable[[Any, CatalogNames], exp.Expression]], ...] 
     (exp.Cast, _cast),
     (exp.Dot, _dot),
     (exp.Anonymous, _called),
-    (tuple(_SESSION), _session),
+    (tuple(SESSION), _session),
     (exp.Collate, _collated),
     (exp.CurrentDate | exp.CurrentTimestamp, _clock),
     (exp.Substring, _substring),
@@ -285,7 +388,11 @@ _CHANGES: tuple[tuple[Any, Callable[[Any, CatalogNames], exp.Expression]], ...] 
     (exp.Like | exp.ILike, _like),
     (exp.Any, _any),
     (exp.EQ, _among),
-    (exp.Encode | exp.Host, _plain),
+    (exp.Encode, _macro_of("encode")),
+    (exp.Host, _macro_of("host")),
+    (exp.Hex | exp.LowerHex, _macro_of("to_hex")),
+    (exp.BitLength, _macro_of("bit_length")),
+    (exp.SimilarTo, _similar),
     (exp.NEQ, _not_all),
     (exp.Div, _divided),
 )

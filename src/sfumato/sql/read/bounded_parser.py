@@ -37,10 +37,38 @@ class BoundedParser(_DIALECT.parser_class):  # type: ignore[misc,name-defined]
         **{name: partial(_as_written, name.lower()) for name in ("TO_CHAR", "TO_DATE", "TO_TIMESTAMP")},
     }
 
+    def _parse_date_part(self) -> Any:
+        """date_part is EXTRACT, under its own name."""
+        found = super()._parse_date_part()
+        found.meta["called"] = "date_part"
+        return found
+
     def parse(self, raw_tokens: list[Any], sql: str = "") -> list[exp.Expression | None]:
         """The trees of all statements."""
         self._left = self._most = _AT_LEAST + _EACH * len(raw_tokens)
         return super().parse(raw_tokens, sql)  # type: ignore[no-any-return]
+
+    def _parse_interval_span(self, this: Any, parse_function_unit: bool = True) -> Any:
+        """The words of an interval; where a clock is among them, whole: the parser would drop it after '1 day'."""
+        clock = isinstance(this, exp.Literal) and this.is_string and ":" in this.name
+        if clock and not (self._curr and self._curr.text.upper() in self.dialect.VALID_INTERVAL_UNITS):
+            return self.expression(exp.Interval(this=this))
+        return super()._parse_interval_span(this, parse_function_unit=parse_function_unit)
+
+    def _parse_join(self, *args: Any, **named: Any) -> Any:
+        """A join; the parser takes one that does not say which rows meet for all pairs, as if it were a comma."""
+        first = self._curr
+        found = super()._parse_join(*args, **named)
+        if found is None or first.token_type is TokenType.COMMA or isinstance(found.this, exp.Lateral):
+            return found
+        if not any(found.args.get(part) for part in ("on", "using", "method")) and found.args.get("kind") != "CROSS":
+            raise QueryError(
+                "JOIN needs ON or USING",
+                position=first.start + 1,
+                sqlstate="42601",
+                hint="Add a join condition, or write CROSS JOIN for all pairs.",
+            )
+        return found
 
     def _advance(self, times: int = 1) -> None:
         """Move to another token, forward or back: whatever the parser does, it does this.

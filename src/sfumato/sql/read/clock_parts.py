@@ -1,8 +1,9 @@
-"""Parts of an hour and of a minute, as tools write them.
+"""Parts of an hour and of a minute, and steps of an epoch, as tools write them.
 
 Superset's five minutes are date_trunc('hour', t) + INTERVAL '5 minutes' * FLOOR(EXTRACT(MINUTE FROM t) / 5). Comes in:
 a sum of the parser's tree. Goes out: the same moment by date_bin, or None where the sum is another one. An hour has 60
-minutes and a minute 60 seconds, so where the number divides 60 both begin their parts at the same moments.
+minutes and a minute 60 seconds, so where the number divides 60 both begin their parts at the same moments. Others write
+to_timestamp(FLOOR(EXTRACT(EPOCH FROM t) / 300) * 300), which is date_bin from 1970 on.
 """
 
 from __future__ import annotations
@@ -26,6 +27,28 @@ def part_of_clock(node: Any) -> Any:
             if size and _whole_parts(_bare(count), part, size, start.this):
                 moment = exp.cast(exp.Literal.string("1970-01-01 00:00:00"), "timestamp")
                 return exp.DateBin(this=span.copy(), expression=start.this.copy(), unit=moment)
+    return None
+
+
+def epoch_step(moment: Any) -> Any:
+    """date_bin for what to_timestamp is given, if that is an epoch in whole steps; the moment itself for an epoch."""
+    found = _bare(moment)
+    if isinstance(found, exp.Extract) and _unit(found.this) == "EPOCH":
+        return exp.cast(found.expression.copy(), "timestamp")
+    if not isinstance(found, exp.Mul):
+        return None
+    for whole, number in ((found.this, found.expression), (found.expression, found.this)):
+        count, size = _bare(whole), _bare(number)
+        written = size.name if isinstance(size, exp.Literal) and not size.is_string else ""
+        if not (written.isdecimal() and int(written[:10]) > 0 and len(written) < 10):
+            continue
+        inner = _bare(count.this) if isinstance(count, exp.Floor) else None
+        taken = _bare(inner.this) if isinstance(inner, exp.Div) else None
+        if not isinstance(taken, exp.Extract) or not _whole_parts(count, "EPOCH", int(written), taken.expression):
+            continue
+        span = exp.Interval(this=exp.Literal.string(f"{written} seconds"))
+        start = exp.cast(exp.Literal.string("1970-01-01 00:00:00"), "timestamp")
+        return exp.DateBin(this=span, expression=taken.expression.copy(), unit=start)
     return None
 
 

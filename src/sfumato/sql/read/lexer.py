@@ -136,4 +136,4 @@ def _after_comment(text: str, start: int) -> int:
 
 def _open(what: str, text: str, at: int) -> QueryError:
     near = text[at : at + 30].split("\n", 1)[0]
-    return QueryError(f'a {what} does not end at or near "{near}"', position=at + 1, sqlstate="42601", hint="Close it.")
+    return QueryError(f'unterminated {what} at or near "{near}"', position=at + 1, sqlstate="42601", hint="Close it.")

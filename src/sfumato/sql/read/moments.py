@@ -14,12 +14,16 @@ _DAY = (
     r"(?P<y>\d{4})-(?P<m>\d{1,2})-(?P<d>\d{1,2})",
     r"(?P<y>\d{4})/(?P<m>\d{1,2})/(?P<d>\d{1,2})",
     r"(?P<y>\d{4})(?P<m>\d{2})(?P<d>\d{2})",
+    r"(?P<y>\d{4})-(?P<doy>\d{3})",
     r"(?P<m>\d{1,2})/(?P<d>\d{1,2})/(?P<y>\d{4})",
     rf"{_WORD}[ -]+(?P<d>\d{{1,2}}),?[ -]+(?P<y>\d{{4}})",
     rf"(?P<d>\d{{1,2}})[ -]+{_WORD}[ -]+(?P<y>\d{{4}})",
     rf"(?P<y>\d{{4}})[ -]+{_WORD}[ -]+(?P<d>\d{{1,2}})",
 )
-_CLOCK = r"(?:(?:[Tt]|[ ]+)(?P<h>\d{1,2}):(?P<mi>\d{2})(?::(?P<s>\d{2})(?:[.,](?P<f>\d{1,9}))?)?)?"
+_CLOCK = (
+    r"(?:(?:[Tt]|[ ]+)(?P<h>\d{1,2}):(?P<mi>\d{2})(?::(?P<s>\d{2})(?:[.,](?P<f>\d{1,9}))?)?"
+    r"(?:[ ]*(?P<half>[AaPp][Mm]))?)?"
+)
 _ZONE = r"[ ]*(?P<zone>[Zz]|[Uu][Tt][Cc]|[Gg][Mm][Tt]|[+-]\d{1,2}(?::?\d{2})?(?::\d{2})?)?"
 _FORMS = tuple(re.compile(rf"\s*{day}{_CLOCK}{_ZONE}\s*", re.ASCII) for day in _DAY)
 
@@ -31,18 +35,23 @@ def read_timestamp(text: str, *, in_utc: bool = False) -> datetime | None:
     datetime.datetime(2024, 6, 1, 12, 30, 0, 500000)
     >>> read_timestamp("2024-06-01 12:30+02", in_utc=True)
     datetime.datetime(2024, 6, 1, 10, 30)
-    >>> read_timestamp("June 1, 2024")
-    datetime.datetime(2024, 6, 1, 0, 0)
+    >>> read_timestamp("June 1, 2024 03:04 PM")
+    datetime.datetime(2024, 6, 1, 15, 4)
+    >>> read_timestamp("2023-152")
+    datetime.datetime(2023, 6, 1, 0, 0)
     """
     found = next((match for match in (form.fullmatch(text) for form in _FORMS) if match), None)
     if found is None or len(text) > 60:
         return None
     parts = found.groupdict()
-    month = parts.get("m") or _month(parts.get("word") or "")
     fraction = round(int((parts["f"] or "0").ljust(9, "0")) / 1000)
     try:
-        day = date(int(parts["y"]), int(month), int(parts["d"]))
+        day = _day(parts)
         clock = [int(parts[part] or 0) for part in ("h", "mi", "s")]
+        if parts["half"]:
+            if clock[0] > 12:
+                return None
+            clock[0] = clock[0] % 12 + (12 if parts["half"].lower() == "pm" else 0)
         if not (clock[0] < 24 or clock == [24, 0, 0]) or clock[1] > 59 or clock[2] > 60:
             return None
         moment = datetime(day.year, day.month, day.day) + timedelta(  # noqa: DTZ001  times have no zone here
@@ -61,6 +70,16 @@ def read_date(text: str) -> date | None:
     """
     moment = read_timestamp(re.sub(r"[Tt ]+\d{1,2}:.*$", "", text) if len(text) <= 60 else "")
     return None if moment is None or read_timestamp(text) is None else moment.date()
+
+
+def _day(parts: dict[str, str]) -> date:
+    """The day of a form: by its month, or by its number in the year."""
+    year = int(parts["y"])
+    if "doy" in parts:  # of a year without it the 366th day is the next one, as PostgreSQL has it
+        if not 1 <= int(parts["doy"]) <= 366:
+            raise ValueError(parts["doy"])
+        return date(year, 1, 1) + timedelta(int(parts["doy"]) - 1)
+    return date(year, int(parts.get("m") or _month(parts.get("word") or "")), int(parts["d"]))
 
 
 def _month(word: str) -> int:

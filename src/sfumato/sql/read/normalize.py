@@ -16,8 +16,21 @@ from sqlglot import exp
 from sfumato.errors import QueryError
 from sfumato.interrupts import step
 from sfumato.sql.read.arrays import written_array
-from sfumato.sql.read.clock_parts import part_of_clock
+from sfumato.sql.read.clock_parts import epoch_step, part_of_clock
 from sfumato.sql.read.lateral import without_lateral
+from sfumato.sql.read.shorthands import (
+    at_once,
+    by_clock,
+    first_of_years,
+    formatted,
+    overlapping,
+    repeated,
+    series_of_rows,
+    tied_rows,
+    with_default,
+    years,
+)
+from sfumato.sql.read.written import counted_interval, with_written_pattern
 
 UTC = ("utc", "gmt", "z", "zulu", "universal", "etc/utc", "etc/gmt", "uct", "+00", "+00:00", "00:00")
 """Names of the only time zone."""
@@ -36,8 +49,9 @@ def normalize(tree: Any) -> Any:
         replacement = None if change is None else change(node)
         if replacement is not None:
             _keep_place(node, replacement)
-            if isinstance(node.parent, exp.Select) and node.arg_key == "expressions" and type(node) in _TITLES:
-                replacement = exp.Alias(this=replacement, alias=exp.to_identifier(_TITLES[type(node)]))
+            title = node.name.lower() if isinstance(node, exp.Anonymous) else _TITLES.get(type(node))
+            if isinstance(node.parent, exp.Select) and node.arg_key == "expressions" and title:
+                replacement = exp.Alias(this=replacement, alias=exp.to_identifier(title))
             node.replace(replacement)
     return tree
 
@@ -119,7 +133,7 @@ def _listed(node: Any) -> tuple[bool, list[Any]] | None:
 
 def _quantified(node: Any) -> Any:
     """x op ANY (list), and x op ALL (list): one comparison with each element."""
-    sub = _any_of_query(node) or _row_by_row(node)
+    sub = _any_of_query(node) or _row_by_row(node) or by_clock(node)
     if sub is not None:
         return sub
     parts = _listed(node)
@@ -143,6 +157,12 @@ def _quantified(node: Any) -> Any:
     tests = [_with(node, value) for value in values]
     joined: Any = exp.And if every else exp.Or
     return exp.Paren(this=reduce(lambda a, b: joined(this=a, expression=b), tests))
+
+
+def _matched(node: Any) -> Any:
+    """LIKE and its kin: a pattern that is put together of literals is one literal, a list is compared one by one."""
+    with_written_pattern(node)
+    return _quantified(node)
 
 
 def _row_by_row(node: Any) -> Any:
@@ -178,21 +198,62 @@ def _with(node: Any, value: Any) -> Any:
     return test
 
 
+_OPPOSITE: dict[type[Any], type[Any]] = {
+    exp.EQ: exp.NEQ, exp.NEQ: exp.EQ, exp.LT: exp.GTE, exp.GTE: exp.LT, exp.GT: exp.LTE, exp.LTE: exp.GT,
+}  # fmt: skip
+"""What holds of two values where the other does not; of NULL neither is known."""
+
+
 def _any_of_query(node: Any) -> Any:
-    """x = ANY (SELECT …) is IN, and x <> ALL (SELECT …) is NOT IN."""
-    right = node.expression
+    """x = ANY (SELECT …) is IN, x <> ALL (SELECT …) is NOT IN, and x < ANY (SELECT …) is NOT (x >= ALL (SELECT …))."""
+    right, every = node.expression, isinstance(node.expression, exp.All)
     inner = right.this if isinstance(right, exp.Any | exp.All) else None
-    if isinstance(inner, exp.Paren):
-        inner = inner.this
-    if isinstance(inner, exp.Select):
-        inner = exp.Subquery(this=inner.copy())
-    if not isinstance(inner, exp.Subquery):
+    if isinstance(right, exp.Anonymous) and right.name.upper() in ("ALL", "SOME") and len(right.expressions) == 1:
+        inner, every = right.expressions[0], right.name.upper() == "ALL"
+    inner = _query_of(inner)
+    if inner is None or type(node) not in _OPPOSITE:
         return None
-    if isinstance(right, exp.Any) and isinstance(node, exp.EQ):
-        return exp.In(this=node.this.copy(), query=inner.copy())
-    if isinstance(right, exp.All) and isinstance(node, exp.NEQ):
-        return exp.Not(this=exp.In(this=node.this.copy(), query=inner.copy()))
-    return None
+    if isinstance(node, exp.NEQ if every else exp.EQ):
+        found = exp.In(this=node.this.copy(), query=inner.copy())
+        return exp.Not(this=found) if every else found
+    with_all = type(node) if every else _OPPOSITE[type(node)]
+    found = with_all(this=node.this.copy(), expression=exp.All(this=inner.this.copy()))
+    return found if every else exp.Not(this=found)
+
+
+def _query_of(node: Any) -> Any:
+    """The sub-query in brackets; ARRAY(SELECT …) holds the rows of one, too."""
+    if isinstance(node, exp.Paren):
+        node = node.this
+    if isinstance(node, exp.Array) and len(node.expressions) == 1:
+        node = node.expressions[0]
+    while isinstance(node, exp.Subquery) and node.args.get("alias") is None and isinstance(node.this, exp.Subquery):
+        node = node.this
+    if isinstance(node, exp.Query) and not isinstance(node, exp.Subquery):
+        node = exp.Subquery(this=node.copy())
+    return node if isinstance(node, exp.Subquery) else None
+
+
+_OF_ROWS = ("from_", "joins", "where")
+_OF_ONE = (*_OF_ROWS, "expressions", "limit", "order")
+
+
+def _exists_alone(node: Any) -> Any:
+    """SELECT EXISTS (SELECT … FROM t …), beside no table: whether t has such a row is bool_or(true) over them."""
+    outer, inner = node.find_ancestor(exp.Select), node.this
+    if isinstance(inner, exp.Subquery) and not any(inner.args.get(part) for part in ("alias", "limit", "offset")):
+        inner = inner.this
+    alone = outer is not None and outer.args.get("from_") is None and outer.find_ancestor(exp.Select) is None
+    if not alone or not isinstance(inner, exp.Select) or inner.args.get("from_") is None:
+        return None
+    limit = inner.args.get("limit")
+    some = limit is None or (isinstance(limit, exp.Limit) and limit.expression.name not in ("", "0"))
+    if not some or any(value for part, value in inner.args.items() if part not in _OF_ONE):
+        return None
+    if any(one.find(exp.AggFunc) is not None for one in inner.expressions):
+        return None  # an aggregate has a row whatever there is
+    found = exp.Coalesce(this=exp.LogicalOr(this=exp.true()), expressions=[exp.false()])
+    return exp.Subquery(this=exp.Select(expressions=[found], **{part: inner.args.get(part) for part in _OF_ROWS}))
 
 
 # time
@@ -213,6 +274,7 @@ def _truncated(node: Any) -> Any:
     zone = node.args.get("zone")
     if isinstance(zone, exp.Literal) and zone.name.lower() in UTC:
         node.set("zone", None)
+    return first_of_years(node)
 
 
 def _date(node: Any) -> Any:
@@ -231,6 +293,8 @@ def _called(node: Any) -> Any:
         return exp.LogicalAnd(this=args[0].copy())
     if name == "age" and len(args) == 1:
         return exp.Anonymous(this="age", expressions=[exp.CurrentDate(), args[0].copy()])
+    if name == "to_timestamp" and len(args) == 1:
+        return epoch_step(args[0])
     return None
 
 
@@ -257,7 +321,9 @@ def _named_windows(node: Any) -> Any:
 
 def _select(node: Any) -> None:
     _named_windows(node)
+    tied_rows(node, _named)
     _distinct_on(node)
+    series_of_rows(node)
     _listed_rows(node)
     without_lateral(node, _union_of)
 
@@ -366,14 +432,20 @@ def _rows(node: Any) -> Any:
     return selects[0]
 
 
-_TITLES: dict[type[Any], str] = {exp.AtTimeZone: "timezone", exp.Date: "date", exp.Add: "?column?"}
+_TITLES: dict[type[Any], str] = {
+    exp.AtTimeZone: "timezone", exp.Date: "date", exp.Cast: "interval", exp.Exists: "exists",
+    exp.MakeInterval: "make_interval", exp.Extract: "extract", exp.Overlaps: "overlaps", exp.Format: "format",
+    exp.Repeat: "repeat", exp.TimestampTrunc: "date_trunc", exp.DateTrunc: "date_trunc",
+    **dict.fromkeys((exp.Add, exp.Sub, exp.Mul, exp.Neg), "?column?"),
+}  # fmt: skip
 """What PostgreSQL calls a column that is shown under no name of its own."""
 _CHANGES: dict[type[Any], Callable[[Any], Any]] = {
     exp.Limit: _limit,
     exp.Offset: _limit,
     exp.Fetch: _fetch,
     exp.AtTimeZone: _zone,
-    exp.Add: part_of_clock,
+    exp.Add: lambda node: part_of_clock(node) or counted_interval(node),
+    **dict.fromkeys((exp.Sub, exp.Mul, exp.Neg, exp.Cast, exp.MakeInterval), counted_interval),
     exp.TimestampTrunc: _truncated,
     exp.DateTrunc: _truncated,
     exp.Date: _date,
@@ -382,8 +454,15 @@ _CHANGES: dict[type[Any], Callable[[Any], Any]] = {
     exp.Values: _values,
     exp.Unnest: _unnested,
     exp.RawString: _raw,
-    **dict.fromkeys(
-        (exp.EQ, exp.NEQ, exp.LT, exp.LTE, exp.GT, exp.GTE, exp.Like, exp.ILike, exp.RegexpLike, exp.RegexpILike),
-        _quantified,
-    ),
+    exp.SimilarTo: with_written_pattern,
+    exp.Exists: _exists_alone,
+    exp.Extract: years,
+    exp.Between: by_clock,
+    exp.Overlaps: overlapping,
+    exp.Format: formatted,
+    exp.Repeat: repeated,
+    exp.Window: with_default,
+    exp.CTE: at_once,
+    **dict.fromkeys((exp.EQ, exp.NEQ, exp.LT, exp.LTE, exp.GT, exp.GTE), _quantified),
+    **dict.fromkeys((exp.Like, exp.ILike, exp.RegexpLike, exp.RegexpILike), _matched),
 }

@@ -31,7 +31,7 @@ MOST = 65_535
 
 
 @dataclass(frozen=True, slots=True)
-class Filled:
+class FilledStatement:
     """Text with its literals, and how a place in it is found again in the statement as it was written."""
 
     text: str
@@ -51,13 +51,20 @@ class Filled:
 
 def numbers(statement: SqlStatement) -> int:
     """How many parameters a statement has: the highest number in it."""
-    found = [int(token.text[1:]) for token in statement.tokens if token.kind == PARAMETER]
-    if any(not 0 < number <= MOST for number in found):
+    return max((_number(token) for token in statement.tokens if token.kind == PARAMETER), default=0)
+
+
+def _number(token: SqlToken) -> int:
+    """N of `$N`."""
+    digits = token.text[1:]
+    if len(digits) > len(str(MOST)) or not 0 < int(digits) <= MOST:
         raise QueryError("there is no such parameter", sqlstate="42P02", hint="Parameters are $1, $2, and so on.")
-    return max(found, default=0)
+    return int(digits)
 
 
-def fill(statement: SqlStatement, values: Sequence[Any], check: Callable[[int], None] = lambda _: None) -> Filled:
+def fill(
+    statement: SqlStatement, values: Sequence[Any], check: Callable[[int], None] = lambda _: None
+) -> FilledStatement:
     """The statement with literals in the place of its parameters; `check` is told how long it is as it grows, for one
     value may stand in thousands of places.
     """
@@ -74,7 +81,7 @@ def fill(statement: SqlStatement, values: Sequence[Any], check: Callable[[int], 
         size += len(text)
         check(size)
         last = end
-    filled = Filled("".join([*pieces, statement.text[last:]]), tuple(moved))
+    filled = FilledStatement("".join([*pieces, statement.text[last:]]), tuple(moved))
     _check(statement, filled)
     return filled
 
@@ -84,7 +91,7 @@ def _replacements(statement: SqlStatement, values: Sequence[Any]) -> Iterator[tu
     for i, token in enumerate(tokens):
         if token.kind != PARAMETER:
             continue
-        value = values[int(token.text[1:]) - 1]
+        value = values[_number(token) - 1]
         if isinstance(value, list | tuple):
             first, last = _any_of(tokens, i)
             yield tokens[first].start, tokens[last].end, _listed(value, tokens[first].text != "=")
@@ -137,7 +144,7 @@ def literal(value: Any) -> str:
     raise QueryError(f"a parameter of type {type(value).__name__} is not supported")
 
 
-def _check(statement: SqlStatement, filled: Filled) -> None:
+def _check(statement: SqlStatement, filled: FilledStatement) -> None:
     """The parser's tokenizer, and ours, see the literals and nothing else in the new places."""
     if not filled.moved:
         return
@@ -186,7 +193,7 @@ def types(statement: SqlStatement, columns: Mapping[str, str]) -> dict[int, str]
         if token.kind == PARAMETER:
             step()
             kind = _cast(statement.tokens, i) or _beside(statement.tokens, i, columns, stops)
-            number = int(token.text[1:])
+            number = _number(token)
             if kind is not None and found.get(number, kind) == kind:
                 found[number] = kind
     return {number: found.get(number, "text") for number in range(1, numbers(statement) + 1)}

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import logging
 import re
+from difflib import get_close_matches
 from itertools import pairwise
 from typing import Any
 
@@ -15,10 +16,10 @@ import sqlglot
 from sqlglot import Dialect, exp
 from sqlglot import errors as sqlglot_errors
 
+from sfumato.algebra.aggregates import AGGREGATES
+from sfumato.algebra.functions import FUNCTIONS
+from sfumato.algebra.interval_values import WRITTEN
 from sfumato.errors import GeneralHint, QueryError
-from sfumato.sql.aggregates import AGGREGATES
-from sfumato.sql.functions import FUNCTIONS
-from sfumato.sql.interval_values import WRITTEN
 from sfumato.sql.read.arrays import written_signs
 from sfumato.sql.read.bounded_parser import trees
 from sfumato.sql.read.normalize import normalize
@@ -51,7 +52,7 @@ _UNARY = (
     exp.LogicalAnd, exp.LogicalOr, exp.Variance, exp.VariancePop, exp.Stddev, exp.StddevSamp, exp.StddevPop, exp.Median,
     exp.PercentileCont, exp.PercentileDisc, exp.ApproxDistinct,
     exp.Mode, exp.AnyValue, exp.First, exp.Last, exp.FirstValue, exp.LastValue,
-    exp.Ln, exp.Exp, exp.Sqrt, exp.Cbrt, exp.Reverse, exp.DataTypeParam,
+    exp.Ln, exp.Exp, exp.Sqrt, exp.Cbrt, exp.Reverse, exp.DataTypeParam, exp.All,
 )  # fmt: skip
 _ALONE = (
     exp.Star, exp.Null, exp.CurrentDate, exp.CurrentTimestamp, exp.Localtimestamp, exp.RowNumber, exp.Rank,
@@ -149,14 +150,14 @@ ALLOWED: dict[type[exp.Expression], frozenset[str]] = {
 refused, not passed over: a parser may hold a NOT, a time zone or a side of TRIM in one."""
 
 _WORDS: dict[str, tuple[str, str]] = {
-    "TableSample": ("sampling is not allowed", "Leave TABLESAMPLE out."),
-    "Rand": ("random() is not allowed: the answer would differ each time", "Leave it out; noise is added anyway."),
+    "TableSample": ("sampling is not allowed", "Remove TABLESAMPLE."),
+    "Rand": ("random() is not allowed: the answer would differ each time", "Remove it; noise is added anyway."),
     "CurrentTime": ("the time of day is not available", "Write now(), which is the start of this day in UTC."),
     "Localtime": ("the time of day is not available", "Write now(), which is the start of this day in UTC."),
     "ReadCSV": ("files cannot be read from a query", "Query a table of the policy."),
-    "Parameter": ("parameters are not supported yet", "Write the value."),
-    "Placeholder": ("parameters are not supported yet", "Write the value."),
-    "Lock": ("FOR UPDATE is not supported: nothing can be changed", "Leave it out."),
+    "Parameter": ("parameters are not supported yet", "Write the value as a literal."),
+    "Placeholder": ("parameters are not supported yet", "Write the value as a literal."),
+    "Lock": ("FOR UPDATE is not supported: data can only be queried", "Remove it."),
 }
 """What to say of the kinds that people write most, and what to write instead."""
 
@@ -168,19 +169,20 @@ def parse(text: str) -> exp.Query:
             f"a query may have at most {_LONGEST} characters, but this one has {len(text)}", sqlstate="54000"
         )
     _check_characters(text)
+    tokens: list[Any] = []
     try:
         dialect = Dialect.get_or_raise("postgres")
         tokens = dialect.tokenize(text)
         _check_tokens(tokens)
         statements = trees(text, tokens)
     except sqlglot_errors.SqlglotError as error:
-        raise _syntax(text, error) from None
+        raise _no_statement(tokens) or _syntax(text, error, tokens) from None
     except FAULTS:
-        raise QueryError("syntax error", sqlstate="42601", hint="The dialect is PostgreSQL's.") from None
+        raise QueryError("syntax error", sqlstate="42601", hint=_DIALECT) from None
     except RecursionError:
         raise QueryError("the query is nested too deeply", sqlstate="54001") from None
     if not statements:
-        raise QueryError("the text is empty", sqlstate="42601", hint="Write a SELECT.")
+        raise QueryError("the query is empty", sqlstate="42601", hint="Write a SELECT.")
     if len(statements) > 1:
         raise QueryError(
             "only one statement is allowed", sqlstate="42601", hint="Send the statements one after the other."
@@ -189,7 +191,7 @@ def parse(text: str) -> exp.Query:
     note_calls(tree, text)
     tree = normalize(tree) if isinstance(tree, exp.Query | exp.Values) else tree
     if not isinstance(tree, exp.Query):
-        raise _refused(tree)
+        raise _no_statement(tokens) or _refused(tree)
     nodes = list(tree.walk())
     for node in nodes:
         _check(node)
@@ -241,7 +243,8 @@ def _check(node: Any) -> None:
     if type(node) not in ALLOWED or (isinstance(node, exp.Anonymous) and not _is_known(node.name.lower())):
         raise _refused(node)
     for part, value in node.args.items():
-        if value not in (None, False, []) and part not in ALLOWED[type(node)]:
+        absent = value in (None, []) or (value is False and part != "all")  # False: GROUP BY DISTINCT
+        if not absent and part not in ALLOWED[type(node)]:
             raise _refused(value) if type(value).__name__ in _WORDS else _refused(node, part)
 
 
@@ -282,8 +285,9 @@ def _refused(node: Any, part: str | None = None) -> QueryError:
     """Why a node, or a part of it, is not answered, and what to write instead."""
     kind = type(node).__name__
     if kind == "Anonymous":
-        what = f"function {node.name.lower()} is not supported yet"
-        return QueryError(what, position=place(node), hint=GeneralHint("Write the query without it."))
+        name = node.name.lower()
+        hint = _INSTEAD.get(name) or GeneralHint("Write the query without it.")
+        return QueryError(f"function {name} is not supported yet", position=place(node), hint=hint)
     if part is None and kind in _WORDS:
         what, hint = _WORDS[kind]
         return QueryError(what, position=place(node), hint=hint)
@@ -295,15 +299,45 @@ def _refused(node: Any, part: str | None = None) -> QueryError:
             position=1,
             hint="Write a SELECT. Tools that create tables need a database of their own.",
         )
-    what = f"{spelled(node, part)} is not supported yet"
-    return QueryError(what, position=place(node), hint=GeneralHint("Write the query without it."))
+    what = spelled(node, part)
+    hint = _INSTEAD.get(what.removeprefix("function ")) or GeneralHint("Write the query without it.")
+    return QueryError(f"{what} is not supported yet", position=place(node), hint=hint)
+
+
+_JSON = "Ask for columns: clients make JSON of rows, and answers over HTTP are JSON."
+_INSTEAD = {
+    **dict.fromkeys(("json_agg", "jsonb_agg", "json_object_agg", "jsonb_object_agg", "row_to_json", "to_json"), _JSON),
+    **dict.fromkeys(("json_build_object", "jsonb_build_object", "json_build_array", "to_jsonb"), _JSON),
+    "translate": "Write replace(x, 'a', 'b') for each character.",
+}
+"""What to write instead of functions that people ask for."""
 
 
 _COMMAND_WORDS = {"Transaction": "BEGIN", "TruncateTable": "TRUNCATE", "AlterSession": "ALTER", "LoadData": "LOAD"}
 _COMMANDS = ("Drop", "Set", "Values", "Transaction", "Commit", "Rollback", "Show", "Use", "Copy", "Alter", "Describe")
 
 
-def _syntax(text: str, error: sqlglot_errors.SqlglotError) -> QueryError:
+_DIALECT = "Use PostgreSQL syntax."
+_CLAUSES = ("FROM", "WHERE", "GROUP", "ORDER", "HAVING", "LIMIT", "JOIN", "UNION")
+
+
+def _no_statement(tokens: list[Any]) -> QueryError | None:
+    """A syntax error at the first word where no statement begins with it; the parser takes it for a column."""
+    if not tokens or tokens[0].token_type not in (sqlglot.TokenType.VAR, sqlglot.TokenType.IDENTIFIER):
+        return None
+    word = tokens[0]
+    message = f'syntax error at or near "{word.text}"'
+    return QueryError(message, position=word.start + 1, sqlstate="42601", hint=_meant(word, ("SELECT", "WITH")))
+
+
+def _meant(word: Any, keywords: tuple[str, ...]) -> str:
+    """The hint for a word that is no keyword, but near to one."""
+    plain = word is not None and word.token_type is sqlglot.TokenType.VAR and len(word.text) < 12
+    near = get_close_matches(word.text.upper(), keywords, 1, 0.7) if plain else []
+    return f"Did you mean {near[0]}? {_DIALECT}" if near and near[0] != word.text.upper() else _DIALECT
+
+
+def _syntax(text: str, error: sqlglot_errors.SqlglotError, tokens: list[Any]) -> QueryError:
     details = error.errors[0] if isinstance(error, sqlglot_errors.ParseError) and error.errors else {}
     position, near = 0, ""
     if details.get("line"):
@@ -312,4 +346,7 @@ def _syntax(text: str, error: sqlglot_errors.SqlglotError) -> QueryError:
         near = str(details.get("highlight") or "")
         position = max(1, end - len(near) + 1)
     message = f'syntax error at or near "{near}"' if near else "syntax error"
-    return QueryError(message, position=position, sqlstate="42601", hint="The dialect is PostgreSQL's.")
+    until = [token for token in tokens if token.start < position]  # the parser stops at a wrong word, or just after it
+    hints = (_meant(token, _CLAUSES) for token in reversed(until[-2:]))
+    hint = next((hint for hint in hints if hint != _DIALECT), _DIALECT)
+    return QueryError(message, position=position, sqlstate="42601", hint=hint)

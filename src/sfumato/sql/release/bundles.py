@@ -11,18 +11,18 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
 
+from sfumato.algebra.aggregates import AGGREGATES, JOINTS, parts
+from sfumato.algebra.aggregates.base import SUMS, Bundle, Formula
+from sfumato.algebra.functions import call
+from sfumato.algebra.group_keys import groups as groups_of
+from sfumato.algebra.job import ContributionLimits, Job
+from sfumato.algebra.public_rows import PublicRows
+from sfumato.algebra.relations import Release, conditions, remembered
+from sfumato.algebra.tree import Aggregate, Node
 from sfumato.interrupts import step
-from sfumato.sql.aggregates import AGGREGATES, JOINTS
-from sfumato.sql.aggregates.base import SUMS, Bundle, Formula
-from sfumato.sql.functions import call
-from sfumato.sql.group_keys import groups as groups_of
-from sfumato.sql.job import ContributionLimits, Job
-from sfumato.sql.public_rows import PublicRows
-from sfumato.sql.relations import Release, conditions, remembered
 from sfumato.sql.release.clamps import held
 from sfumato.sql.release.impossible import no_row, nobody
 from sfumato.sql.release.joint_sensitivity import longest_row
-from sfumato.sql.tree import Aggregate, Node
 
 NOTHING = Formula("zero", lambda *_: Fraction(0))
 """Of a constant of the schema: nothing is released for it."""
@@ -59,10 +59,10 @@ class Summed:
 
     @property
     def arguments(self) -> tuple[frozenset[Node], ...]:
-        """Of each bundle, what the aggregates that come of it are about."""
+        """Of each bundle, what the aggregates that come of it are about; a part is about the number of its whole."""
         found: list[set[Node]] = [set() for _ in self.bundles]
         for _, aggregate, source in self.sources:
-            if 0 <= source.bundle < len(found):
+            if 0 <= source.bundle < len(found) and source.formula is not parts.PART:
                 found[source.bundle] |= {node for node in (aggregate.arg, aggregate.second) if node is not None}
         return tuple(map(frozenset, found))
 
@@ -71,13 +71,12 @@ class Summed:
 def bundles_of(release: Release) -> Summed:
     """Bundles, each once, what is not a sum, and where each aggregate comes from; one x shares its sums."""
     aggregates = [aggregate for _, aggregate in release.aggregates]
-    gone = {
-        a: _of_nobody(a) for a in aggregates if nobody(release) or (a.where is not None and no_row(release, a.where))
-    }
+    gone = {a: _of_nobody(a) for a in aggregates if nobody(release) or no_row(release, a)}
     extras = list(dict.fromkeys(a for a in aggregates if AGGREGATES[a.name].measure != SUMS and a not in gone))
     beside: dict[tuple[Node | None, Node | None], set[str]] = {}
     for aggregate in aggregates:
         beside.setdefault((aggregate.arg, aggregate.where), set()).add(aggregate.name)
+    paired = _paired(list(dict.fromkeys(a for a in aggregates if a not in gone)), beside)
     bundles: dict[Bundle, int] = {}
     found: list[tuple[Bundle | None, Formula]] = []
     for aggregate in aggregates:
@@ -88,7 +87,7 @@ def bundles_of(release: Release) -> Summed:
         if AGGREGATES[aggregate.name].measure != SUMS:
             found.append((None, AGGREGATES[aggregate.name].formula))
             continue
-        bundle, formula = _bundle(aggregate, beside[aggregate.arg, aggregate.where])
+        bundle, formula = paired.get(aggregate) or _bundle(aggregate, beside[aggregate.arg, aggregate.where])
         if bundle.length == 0:  # a constant of the schema: nothing to release (semantics 1.2)
             found.append((None, NOTHING))
             continue
@@ -101,6 +100,21 @@ def bundles_of(release: Release) -> Summed:
         place = places.get(aggregate, -1) if of is None else bundles[of]
         sources.append((name, aggregate, BundleSource(place, formula)))
     return Summed(tuple(bundles), tuple(extras), tuple(sources))
+
+
+def _paired(
+    aggregates: list[Aggregate], beside: dict[tuple[Node | None, Node | None], set[str]]
+) -> dict[Aggregate, tuple[Bundle, Formula]]:
+    """A whole and a part of it, released as the part and the rest; nothing where one shares other sums."""
+    pair = parts.pair_of(aggregates)
+    if pair is None:
+        return {}
+    part, whole, condition = pair
+    both = [_bundle(one, beside[one.arg, one.where]) for one in (part, whole)]
+    if any(len(bundle.parts) != 1 or bundle.person or not bundle.length or not f.plain for bundle, f in both):
+        return {}
+    shared = parts.halves(both[1][0], condition)
+    return {part: (shared, parts.PART), whole: (shared, parts.WHOLE)}
 
 
 def _of_nobody(aggregate: Aggregate) -> Formula:

@@ -10,12 +10,12 @@ from __future__ import annotations
 from datetime import date, datetime, timedelta
 from typing import Any
 
-from sfumato.sql.aggregates import order
-from sfumato.sql.calendar_units import CLOCK, days
-from sfumato.sql.group_keys import image
-from sfumato.sql.public_rows import PublicRows
-from sfumato.sql.relations import Relation
-from sfumato.sql.tree import BOOLEAN, DATE, TIMESTAMP, Aggregate, Column, Facts, Node
+from sfumato.algebra.aggregates import order
+from sfumato.algebra.calendar_units import CLOCK, days
+from sfumato.algebra.group_keys import image
+from sfumato.algebra.public_rows import PublicRows
+from sfumato.algebra.relations import Relation
+from sfumato.algebra.tree import BOOLEAN, DATE, TIMESTAMP, Aggregate, Column, Facts, Node
 
 _MOST = 20_000
 """Combinations of declared values that are gone through; of more, a choice is made among all steps of the grid."""

@@ -13,14 +13,12 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
 
-from sfumato.accounting import Event
-from sfumato.accounting.events import BoundedRange, GaussianRelease, GaussianSelection, Pure, Selection, Together
+from sfumato.accounting import BoundedRange, Event, GaussianRelease, GaussianSelection, Pure, Selection, Together
+from sfumato.algebra.contribution import Contribution, UnitChange, contribution
+from sfumato.algebra.tree import Column
 from sfumato.errors import PlanError
-from sfumato.mechanisms import GaussianKeySelection, ThresholdedCounts
-from sfumato.mechanisms.order import MostFrequent
-from sfumato.sql.contribution import Contribution, Moved, contribution
-from sfumato.sql.release.releases import GAUSSIAN, Cut, Part, ReleasedBundle
-from sfumato.sql.tree import Column
+from sfumato.mechanisms import GaussianKeySelection, MostFrequent, ThresholdedCounts
+from sfumato.sql.release.release_plan import GAUSSIAN, GroupingSetPlan, ReleasedBundle, ReleasePlan
 from sfumato.types import Adjacency, show
 
 
@@ -36,8 +34,8 @@ class Reason:
 
     def words(self) -> str:
         """One line for people."""
-        so = f"so one person changes it by at most {show(self.derived)}{self.norm}"
-        paid = "" if self.derived == self.claimed else f" (noise is for {show(self.claimed)})"
+        so = f"therefore one person changes it by at most {show(self.derived)}{self.norm}"
+        paid = "" if self.derived == self.claimed else f" (the noise is calibrated to {show(self.claimed)})"
         return f"{self.name}: {'; '.join((*self.why, so))}{paid}"
 
     def to_dict(self) -> dict[str, Any]:
@@ -46,7 +44,7 @@ class Reason:
         return {"name": self.name, "derived": str(self.derived), "claimed": str(self.claimed), "why": steps}
 
 
-def check(cuts: tuple[Cut, ...], adjacency: Adjacency, event: Event | None) -> tuple[Reason, ...]:
+def check(cuts: tuple[ReleasePlan, ...], adjacency: Adjacency, event: Event | None) -> tuple[Reason, ...]:
     """The reasons why these cuts cost no more than the event; PlanError where a claim is below what is derived.
 
     Guarantee: whatever the planner concluded, noise is for the change that the engine's operators allow, and the event
@@ -74,7 +72,7 @@ def _flat(event: Event | None) -> Iterator[Event]:
         yield event
 
 
-def _cut(cut: Cut, adjacency: Adjacency) -> Iterator[Reason]:
+def _cut(cut: ReleasePlan, adjacency: Adjacency) -> Iterator[Reason]:
     """One release: each of its numbers, then what they cost together."""
     loss, chosen, keys = Fraction(0), Fraction(0), [Fraction(0), Fraction(0)]
     for part in cut.parts:
@@ -102,7 +100,7 @@ def _cut(cut: Cut, adjacency: Adjacency) -> Iterator[Reason]:
     _afford(cut, loss, chosen, keys)
 
 
-def _afford(cut: Cut, loss: Fraction, chosen: Fraction, keys: list[Fraction]) -> None:
+def _afford(cut: ReleasePlan, loss: Fraction, chosen: Fraction, keys: list[Fraction]) -> None:
     """The events of a cut cover its noise, its choices and its selections."""
     paid, picked, opened = Fraction(0), Fraction(0), [Fraction(0), Fraction(0)]
     for event in cut.events:
@@ -128,7 +126,7 @@ def _afford(cut: Cut, loss: Fraction, chosen: Fraction, keys: list[Fraction]) ->
             )
 
 
-def _keys(part: Part, derived: Contribution, adjacency: Adjacency) -> Iterator[Reason]:
+def _keys(part: GroupingSetPlan, derived: Contribution, adjacency: Adjacency) -> Iterator[Reason]:
     """Open keys: one unit is counted under no more than the selection is made for."""
     if derived.keys is None and part.selection is None:
         return
@@ -136,12 +134,12 @@ def _keys(part: Part, derived: Contribution, adjacency: Adjacency) -> Iterator[R
         raise PlanError("this plan would return keys that were not selected")
     law, twice = part.selection, 2 if adjacency is Adjacency.REPLACE else 1
     touched, claimed = twice * derived.keys, law.keys_per_unit * (2 if law.adjacency is Adjacency.REPLACE else 1)
-    why = (f"one person is counted under at most {derived.keys} open keys, once under each",)
-    yield _compared(Reason("open keys", Fraction(touched), Fraction(claimed), "", why))
+    why = (f"one person contributes to at most {derived.keys} undeclared keys, once to each",)
+    yield _compared(Reason("undeclared keys", Fraction(touched), Fraction(claimed), "", why))
 
 
 def _thresholded(
-    part: Part, law: ThresholdedCounts, derived: Contribution, adjacency: Adjacency, loss: Fraction
+    part: GroupingSetPlan, law: ThresholdedCounts, derived: Contribution, adjacency: Adjacency, loss: Fraction
 ) -> None:
     """One noise for counts and keys: it is drawn for the norm that is derived, and nothing else is in the part."""
     if len(part.bundles) != 1 or part.bundles[0].extra is not None or part.groups != ((),) or part.listed:
@@ -155,7 +153,7 @@ def _thresholded(
         raise PlanError("this plan's keys and counts would cost more than it claims")
 
 
-def _number(name: str, released: ReleasedBundle, moved: Moved, adjacency: Adjacency) -> Reason:
+def _number(name: str, released: ReleasedBundle, moved: UnitChange, adjacency: Adjacency) -> Reason:
     """One bundle or aggregate: the change that is derived against the change that noise is for."""
     if released.extra is not None and released.extra.law is not None:
         return _choice(name, released, moved, adjacency)
@@ -165,12 +163,12 @@ def _number(name: str, released: ReleasedBundle, moved: Moved, adjacency: Adjace
     # noise is drawn on the engine's whole numbers: the plan must know their unit
     change *= (released.unit / moved.unit) ** (2 if _by_square(released) else 1)
     if _by_square(released):
-        return _compared(Reason(name, change, released.sensitivity, " (the square of the length)", moved.why))
+        return _compared(Reason(name, change, released.sensitivity, " (squared L2 norm)", moved.why))
     claimed = released.sensitivity if released.running is None else released.running.sensitivity * released.unit
-    return _compared(Reason(name, change, claimed, " in all groups together", moved.why))
+    return _compared(Reason(name, change, claimed, " over all groups together", moved.why))
 
 
-def _choice(name: str, released: ReleasedBundle, moved: Moved, adjacency: Adjacency) -> Reason:
+def _choice(name: str, released: ReleasedBundle, moved: UnitChange, adjacency: Adjacency) -> Reason:
     """A choice: the weight of one unit, twice where it may leave one group for another, against the norm of its laws.
 
     What is chosen around a quantile is looked at, too: the first law that claims too little is told of.
@@ -200,7 +198,7 @@ def _compared(reason: Reason) -> Reason:
     return reason
 
 
-def _together(part: Part, derived: Contribution, adjacency: Adjacency) -> Fraction:
+def _together(part: GroupingSetPlan, derived: Contribution, adjacency: Adjacency) -> Fraction:
     """What all noisy numbers of a grouping set lose together: each by itself, or those that one row can feed."""
     alone, apart = list[Fraction](), list[Fraction]()
     for released, moved in zip(part.bundles, (*derived.bundles, *derived.extras), strict=True):
@@ -215,7 +213,7 @@ def _by_square(released: ReleasedBundle) -> bool:
     return released.noise == GAUSSIAN and released.running is None
 
 
-def _loss(released: ReleasedBundle, moved: Moved, share: Fraction, change: Fraction | None) -> Fraction:
+def _loss(released: ReleasedBundle, moved: UnitChange, share: Fraction, change: Fraction | None) -> Fraction:
     """Epsilon or rho of one bundle: as noise is drawn (sensitivity and share), and by the scale that is told."""
     assert change is not None
     steps = change / moved.unit**2 if _by_square(released) else change / moved.unit
@@ -233,7 +231,7 @@ def _loss(released: ReleasedBundle, moved: Moved, share: Fraction, change: Fract
     return max(share * steps * released.unit / released.sensitivity, steps * released.unit / released.scale)
 
 
-def _name(cut: Cut, place: int) -> str:
+def _name(cut: ReleasePlan, place: int) -> str:
     """The aggregates that come of a bundle, as people write them."""
     names = []
     for _, aggregate, source in cut.sources:

@@ -9,12 +9,12 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from sfumato.sql.aggregates import AGGREGATES
-from sfumato.sql.aggregates.base import DISTINCT
+from sfumato.algebra.aggregates import AGGREGATES
+from sfumato.algebra.aggregates.base import DISTINCT
+from sfumato.algebra.job import Job
+from sfumato.algebra.relations import Relation, Release, named, scans_in
+from sfumato.algebra.tree import Aggregate, Call, Column, Constant, Node
 from sfumato.sql.bind.rewrite import rewrite
-from sfumato.sql.job import Job
-from sfumato.sql.relations import Relation, Release, named, scans_in
-from sfumato.sql.tree import Aggregate, Call, Column, Constant, Node
 
 
 def held(job: Job, arguments: tuple[frozenset[Node], ...]) -> Job:

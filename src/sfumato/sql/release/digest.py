@@ -19,14 +19,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from sfumato.mechanisms.order import OrderStatistic
+from sfumato.algebra.relations import Release
+from sfumato.intervals.fine_numbers import fine_name
+from sfumato.mechanisms import OrderStatistic
 from sfumato.policy import Policy
-from sfumato.sql.intervals.fine_numbers import fine_name
-from sfumato.sql.relations import Release
 from sfumato.sql.release.bundles import Summed, bundles_of
 from sfumato.sql.release.normal_form import key_of, key_of_long
 from sfumato.sql.release.normal_rows import Closed, NormalRows
-from sfumato.sql.release.releases import GAUSSIAN, Cut, Part, ReleasedBundle
+from sfumato.sql.release.release_plan import GAUSSIAN, GroupingSetPlan, ReleasedBundle, ReleasePlan
 
 PREFIX = "2:"
 """The version of the normal form. Another one makes other digests; those before are then honoured as the first is."""
@@ -59,7 +59,7 @@ class _Named:
     values: Words
 
 
-def digest(policy: Policy, noise: str, cuts: tuple[Cut, ...]) -> tuple[str, Layout]:
+def digest(policy: Policy, noise: str, cuts: tuple[ReleasePlan, ...]) -> tuple[str, Layout]:
     """The digest of a plan, and the layout of its stored answer."""
     released: dict[Release, tuple[str, Words]] = {}
     layout: list[tuple[Arrangement, ...]] = []
@@ -76,7 +76,7 @@ def digest(policy: Policy, noise: str, cuts: tuple[Cut, ...]) -> tuple[str, Layo
     return f"{PREFIX}{key_of('query', policy.digest, noise, keys)}", tuple(layout)
 
 
-def _named(cut: Cut, released: dict[Release, tuple[str, Words]]) -> _Named:
+def _named(cut: ReleasePlan, released: dict[Release, tuple[str, Words]]) -> _Named:
     """The keys of a release, given those before it; kept with the release, for they are the same at any epsilon."""
     memo, kept_as = cut.release.memo, (_named, tuple(key for key, _ in released.values()))
     if kept_as not in memo:
@@ -100,7 +100,7 @@ def _values(closed: Closed, summed: Summed, bundles: Sequence[str]) -> Words:
     }
 
 
-def _words(cut: Cut, known: _Named, key: str) -> Words:
+def _words(cut: ReleasePlan, known: _Named, key: str) -> Words:
     """The columns of a release, for those that come after it; its rows are numbered in the order of the query."""
     release = cut.release
     words = {
@@ -114,7 +114,7 @@ def _words(cut: Cut, known: _Named, key: str) -> Words:
     return words | known.values | {release.place: key_of(key, order), f"{release.number}.set": key_of("set", order)}
 
 
-def _arrange(known: _Named, part: Part, cut: Cut) -> Arrangement:
+def _arrange(known: _Named, part: GroupingSetPlan, cut: ReleasePlan) -> Arrangement:
     bundles = tuple(sorted(range(len(part.bundles)), key=lambda i: known.bundles[i]))
     plain = part.chosen or any(r.running for one in cut.parts for r in one.bundles) or len(part.kept) < 2
     if plain or len(part.groups) > _MOST_GROUPS:
@@ -128,7 +128,7 @@ def _arrange(known: _Named, part: Part, cut: Cut) -> Arrangement:
     return Arrangement(bundles, tuple(sorted(range(len(places)), key=places.__getitem__)))
 
 
-def _part(cut: Cut, part: Part, known: _Named, how: Arrangement) -> list[Any]:
+def _part(cut: ReleasePlan, part: GroupingSetPlan, known: _Named, how: Arrangement) -> list[Any]:
     """One grouping set: its groups in the stored order, what bounds one person, and each number's noise."""
     job, limits = part.job, part.job.limits
     if how.groups is None:
@@ -147,7 +147,7 @@ def _part(cut: Cut, part: Part, known: _Named, how: Arrangement) -> list[Any]:
     return [keys, sorted(known.by[i] for i in part.chosen), groups, bounds, held, numbers, share]
 
 
-def _noise(part: Part, released: ReleasedBundle) -> list[Any]:
+def _noise(part: GroupingSetPlan, released: ReleasedBundle) -> list[Any]:
     """How far one person moves a number, its unit; the candidates of a choice; the shape of running totals."""
     found: list[Any] = [str(released.sensitivity), str(released.unit)]
     if released.extra is not None:

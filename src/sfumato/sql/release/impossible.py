@@ -4,13 +4,15 @@ Comes in: the private relation below a release, or a FILTER. Goes out: the condi
 or nothing where some row might; and a sentence about them with the nearest value that is listed.
 
 Guarantee: where conditions are returned, the relation has no row on any database under the policy.
-Proof: what holds of every row is a conjunction. Parts of it that compare bare columns with constants, and nothing else,
-    are looked at, those that share columns together: `joint_sensitivity` tries a value from every stretch of the
-    declared domains, which scans enforce. The rest of the conjunction only leaves fewer rows. An inner join of nothing,
-    what is named, marked, sorted or grouped by person of nothing, and a union of nothings, are nothing. Privacy does
-    not rest on it: an answer that is the same on every database tells nothing about any, also where it is wrong.
-Reference: semantics 1.2, 1.4; a conjunction is true only where each of its parts is.
-Checked by: laws::what_is_called_impossible_has_no_row, laws::a_filter_that_matches_nobody_is_free
+Proof: what holds of every row is a conjunction. Parts of it that compare bare columns with constants, or can be written
+    so (`_plain`), and nothing else, are looked at, those that share columns together: `joint_sensitivity` tries a value
+    from every stretch of the declared domains, which scans enforce. The rest of the conjunction only leaves fewer rows.
+    An inner join of nothing, what is named, marked, sorted or grouped by person of nothing, and a union of nothings,
+    are nothing. Privacy does not rest on it: an answer that is the same on every database tells nothing about any, also
+    where it is wrong.
+Reference: semantics 1.2, 1.4; a conjunction is true only where each of its parts is; decision 143.
+Checked by: laws::what_is_called_impossible_has_no_row, laws::a_filter_that_matches_nobody_is_free,
+    laws::other_forms_that_are_called_impossible_have_no_row, laws::a_case_that_nobody_fulfils_is_free
 """
 
 from __future__ import annotations
@@ -19,30 +21,47 @@ from datetime import date
 from difflib import get_close_matches
 from fractions import Fraction
 
-from sfumato.interrupts import step
-from sfumato.sql.relations import (
+from sfumato.algebra.relations import (
     Distinct,
     Filter,
     Fixed,
     Grouped,
     Join,
-    Marked,
-    Named,
+    MarkJoin,
+    Projection,
     Relation,
     Release,
-    Stacked,
+    UnionAll,
     Windowed,
     conditions,
     remembered,
 )
+from sfumato.algebra.tree import (
+    BOOLEAN,
+    DATE,
+    TEXT,
+    Aggregate,
+    Call,
+    Column,
+    Constant,
+    Facts,
+    Node,
+    columns_of,
+    conjuncts,
+)
+from sfumato.interrupts import step
 from sfumato.sql.release.joint_sensitivity import FALSE, TRUE, can_hold, is_atom
-from sfumato.sql.tree import BOOLEAN, DATE, TEXT, Call, Column, Constant, Facts, Node, columns_of, conjuncts
 from sfumato.types import show
 
 _ORDERS = {"=": (0,), "<>": (-1, 1), "<": (-1,), "<=": (-1, 0), ">": (1,), ">=": (0, 1)}
 _TURNED = {"=": "=", "<>": "<>", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
+_LIKE = ("like", "ilike")
+_CASES = {"lower": str.lower, "upper": str.upper}
 _FEW = 12
 """Listed values that a note names."""
+
+_TRUTH = Facts(BOOLEAN)
+_UNKNOWN = Constant(None, _TRUTH)
 
 Impossible = tuple[Node, ...]
 
@@ -54,20 +73,46 @@ def nobody(release: Release) -> Impossible:
 
 
 @remembered
-def no_row(release: Release, where: Node) -> Impossible:
-    """The conditions by which no row of this release can pass a FILTER."""
-    return unfulfillable([*conjuncts(where), *conditions(release.below)])
+def no_row(release: Release, aggregate: Aggregate) -> Impossible:
+    """The conditions by which no row of this release can feed an aggregate: its FILTER, and the CASE that it is over.
+
+    Aggregates leave NULL out, and a sum is not changed by zeros: so an aggregate is that of no rows if its argument is
+    NULL in every row, and a SUM also if it is NULL or zero there.
+    """
+    zero = (None, 0) if aggregate.name == "sum" else (None,)
+    fed = [_unless(node, zero if node is aggregate.arg else (None,)) for node in (aggregate.arg, aggregate.second)]
+    said = [node for node in fed if not isinstance(node, Constant)]  # what is constant in the text needs no domains
+    parts = [part for node in (aggregate.where, *said) for part in conjuncts(node)]
+    return unfulfillable([*parts, *conditions(release.below)]) if parts else ()
+
+
+def _unless(node: Node | None, values: tuple[object, ...]) -> Node:
+    """A condition that holds wherever a number is another one than these: by the constants of CASE alone."""
+    if isinstance(node, Constant) and not isinstance(node.value, bool) and node.value in values:
+        return FALSE
+    if not isinstance(node, Call) or node.name != "case":
+        return TRUE
+    tests = [
+        Call("and", (test, inner), _TRUTH) if inner is not TRUE else test
+        for test, value in zip(node.args[:-1:2], node.args[1:-1:2], strict=True)
+        if (inner := _unless(value, values)) is not FALSE
+    ]
+    last = _unless(node.args[-1], values)
+    if last is TRUE:
+        return TRUE
+    tests += [] if last is FALSE else [last]
+    return FALSE if not tests else tests[0] if len(tests) == 1 else Call("or", tuple(tests), _TRUTH)
 
 
 def _empty(relation: Relation, tried: _Tried) -> Impossible:  # noqa: PLR0911  one case for each operator
     step()
     if isinstance(relation, Filter | Join) and (parts := tried.unfulfillable(conditions(relation))):
         return parts
-    if isinstance(relation, Filter | Named | Marked | Windowed | Distinct | Fixed):
+    if isinstance(relation, Filter | Projection | MarkJoin | Windowed | Distinct | Fixed):
         return _empty(relation.below, tried)
     if isinstance(relation, Grouped):
         return _empty(relation.below, tried) if relation.private else ()  # of public rows a total has a row of its own
-    if isinstance(relation, Stacked):
+    if isinstance(relation, UnionAll):
         sides = [_empty(part, tried) for part, _ in relation.parts]
         return tuple(part for side in sides for part in side) if all(sides) else ()
     if isinstance(relation, Join):
@@ -132,19 +177,80 @@ def _plain(node: Node) -> Node | None:  # noqa: PLR0911  one case for each kind 
         return _joined("or", tests)
     if node.name in ("and", "or", "not"):
         return _joined(node.name, [_plain(arg) for arg in node.args])
+    if node.name in _LIKE and len(node.args) == 2:
+        return _matched(node)
     if node.name in _ORDERS and len(node.args) == 2:
-        one, other = node.args
-        if isinstance(one, Constant) and isinstance(other, Constant):
-            return _compared(node.name, one, other)
-        if isinstance(one, Constant):
-            node = Call(_TURNED[node.name], (other, one), _TRUTH)
-        if isinstance(node.args[1], Constant) and node.args[1].value is None and isinstance(node.args[0], Column):
-            return _UNKNOWN
+        return _comparison(node)
     return node if is_atom(node) else None
 
 
-_TRUTH = Facts(BOOLEAN)
-_UNKNOWN = Constant(None, _TRUTH)
+def _comparison(node: Call) -> Node | None:
+    """A comparison of a column or an expression with a constant, the constant at its right."""
+    one, other = node.args
+    if isinstance(one, Constant) and isinstance(other, Constant):
+        return _compared(node.name, one, other)
+    if isinstance(one, Constant):
+        node = Call(_TURNED[node.name], (other, one), _TRUTH)
+    if isinstance(node.args[1], Constant) and node.args[1].value is None and isinstance(node.args[0], Column):
+        return _UNKNOWN
+    if isinstance(node.args[0], Call):
+        return _computed(node, node.args[0])
+    return node if is_atom(node) else None
+
+
+def _matched(node: Call) -> Node | None:
+    """A pattern without wildcards is a text: LIKE is =, and ILIKE = in lower case."""
+    text, pattern = node.args
+    if not isinstance(pattern, Constant) or not isinstance(pattern.value, str) or set(pattern.value) & set("%_\\"):
+        return None
+    if node.name == "like":
+        return _plain(Call("=", (text, pattern), _TRUTH))
+    lower = Constant(pattern.value.lower(), pattern.facts)
+    return (
+        _computed(Call("=", (text, lower), _TRUTH), Call("lower", (text,), text.facts))
+        if pattern.value.isascii()
+        else None
+    )
+
+
+def _computed(node: Call, left: Call) -> Node | None:
+    """An expression compared with a constant: of lower and upper of a list, the values for which it holds; of an exact
+    number whether it holds at all, by the bounds of the expression.
+
+    It may be NULL where FALSE stands here. AND, OR and NOT are monotone in what is unknown: what cannot be true with
+    FALSE there cannot be true with NULL either.
+    """
+    value = node.args[1].value if isinstance(node.args[1], Constant) else None
+    if left.name in _CASES and isinstance(left.args[0], Column) and isinstance(value, str) and node.name == "=":
+        column, listed = left.args[0], left.args[0].facts.values
+        if column.facts.kind != TEXT or listed is None or not all(isinstance(v, str) and v.isascii() for v in listed):
+            return None
+        same = [v for v in listed if _CASES[left.name](str(v)) == value]
+        atoms: list[Node | None] = [Call("=", (column, Constant(v, column.facts)), _TRUTH) for v in same]
+        return _joined("or", atoms) if atoms else FALSE
+    low, high = left.facts.low, left.facts.high
+    if low is None or high is None or not _is_arithmetic(left) or not _is_number(node.args[1]):
+        return None
+    number = Fraction(value)  # type: ignore[arg-type]
+    signs = set(range((low > number) - (low < number), (high > number) - (high < number) + 1))
+    holds = signs & set(_ORDERS[node.name])
+    return FALSE if not holds else TRUE if holds == signs else None
+
+
+def _is_arithmetic(node: Node) -> bool:
+    """Whether it is made of exact columns and constants by sums and products: its bounds are those of its values."""
+    if isinstance(node, Call):
+        return node.name in ("+", "-", "*", "negate") and node.facts.exact and all(map(_is_arithmetic, node.args))
+    return isinstance(node, Column | Constant) and node.facts.exact
+
+
+def _is_number(node: Node) -> bool:
+    return (
+        isinstance(node, Constant)
+        and isinstance(node.value, int | Fraction)
+        and not isinstance(node.value, bool)
+        and node.facts.exact
+    )
 
 
 def _joined(name: str, parts: list[Node | None]) -> Node | None:
@@ -180,7 +286,7 @@ def _atoms(node: Node) -> list[Call]:
         return [Call("=", (node.args[0], value), _TRUTH) for value in node.args[1:]]
     if isinstance(node, Call) and node.name in ("and", "or", "not"):
         return [atom for arg in node.args for atom in _atoms(arg)]
-    return [node] if isinstance(node, Call) and node.name in _ORDERS else []
+    return [node] if isinstance(node, Call) and node.name in (*_ORDERS, *_LIKE) else []
 
 
 def _said(node: Node) -> str:
@@ -195,7 +301,9 @@ def _said(node: Node) -> str:
     if isinstance(node, Call) and node.name == "is null":
         return f"{_said(node.args[0])} IS NULL"
     assert isinstance(node, Call)
-    return f" {node.name.upper()} ".join(_said(arg) for arg in node.args)
+    words = [_said(arg) for arg in node.args]
+    infix = len(words) > 1 and (not node.name.isalpha() or node.name in ("and", "or", *_LIKE))
+    return f" {node.name.upper()} ".join(words) if infix else f"{node.name}({', '.join(words)})"
 
 
 def _written(value: object) -> str:
@@ -207,21 +315,26 @@ def _written(value: object) -> str:
 
 
 def _hint(atom: Call) -> str:
-    """What is declared of a column that is compared with a value outside of it."""
+    """What is declared of a column, or known of an expression, that is compared with a value outside of it."""
     sides = (
-        [arg for arg in atom.args if isinstance(arg, Column)],
+        [arg for arg in atom.args if not isinstance(arg, Constant)],
         [arg for arg in atom.args if isinstance(arg, Constant)],
     )
     if [len(side) for side in sides] != [1, 1]:
         return ""
-    column, value = sides[0][0], sides[1][0].value
-    facts, name = column.facts, _said(column)
-    if facts.values is not None and value not in facts.values and facts.kind == TEXT:
-        known = [str(one) for one in facts.values]
+    left, value = sides[0][0], sides[1][0].value
+    facts, name = left.facts, _said(left)
+    listed, verb = facts.values if isinstance(left, Column) else None, f"the policy lists {{}} for {name}"
+    if isinstance(left, Call) and left.name in _CASES and isinstance(left.args[0], Column):
+        values = left.args[0].facts.values
+        listed = None if values is None else tuple(dict.fromkeys(_CASES[left.name](str(one)) for one in values))
+        verb = f"{name} is one of {{}}"
+    if listed is not None and value not in listed and facts.kind == TEXT:
+        known = [str(one) for one in listed]
         some = ", ".join(known[:_FEW]) + (", …" if len(known) > _FEW else "")
         near = nearest(str(value), known)
-        return f"the policy lists {some} for {name}" + ("" if near is None else f": did you mean {_written(near)}?")
-    if facts.low is not None and facts.high is not None and facts.values is None:
+        return verb.format(some) + ("" if near is None else f": did you mean {_written(near)}?")
+    if facts.low is not None and facts.high is not None and listed is None:
         ends = [date.fromordinal(int(end)) if facts.kind == DATE else show(end) for end in (facts.low, facts.high)]
         return f"{name} is from {ends[0]} to {ends[1]}"
     return ""

@@ -25,9 +25,9 @@ from fractions import Fraction
 from itertools import product
 from math import prod
 
+from sfumato.algebra.aggregates.base import Bundle
+from sfumato.algebra.tree import BOOLEAN, DATE, TEXT, Call, Column, Constant, Facts, Node
 from sfumato.interrupts import step
-from sfumato.sql.aggregates.base import Bundle
-from sfumato.sql.tree import BOOLEAN, DATE, TEXT, Call, Column, Constant, Facts, Node
 
 STEPS = 200_000
 """How many conditions are looked at, over all combinations; not a clock: a price never depends on the machine."""
@@ -101,9 +101,11 @@ def can_hold(parts: list[Node]) -> bool:
     opaque, places = list[Node](), dict[int, int]()
     for part in parts:
         _survey(part, atoms, opaque, places)
+    looks = len(parts) + len(opaque) + sum(len(found) for found in atoms.values())
+    if prod(_fewest_cells(found) for found in atoms.values()) * 3 ** len(opaque) * looks > STEPS:
+        return True  # a long list: its cells need not be listed to be counted
     cells = {name: list(_cells(found[0].args[0].facts, found)) for name, found in atoms.items()}
-    worlds = prod(len(values) for values in cells.values()) * 3 ** len(opaque)
-    if worlds * (len(parts) + len(opaque) + sum(len(found) for found in atoms.values())) > STEPS:
+    if prod(len(values) for values in cells.values()) * 3 ** len(opaque) * looks > STEPS:
         return True
     return any(all(_truth(part, w) is True for part in parts) for w in _worlds(cells, len(opaque), places))
 
@@ -155,6 +157,21 @@ def _cells(facts: Facts, atoms: list[Call]) -> Iterator[object]:
         yield from _numbers(facts, {c for c in constants if isinstance(c, Fraction)})
     if facts.nullable:
         yield None
+
+
+def _fewest_cells(atoms: list[Call]) -> int:
+    """A bound from below on how many `_cells` a column has, from the texts or whole numbers beside it."""
+    facts = atoms[0].args[0].facts
+    if facts.values is not None or not (facts.exact or facts.kind == TEXT):
+        return 1
+    constants = {atom.args[1].value for atom in atoms if len(atom.args) > 1 and isinstance(atom.args[1], Constant)}
+    if facts.kind == TEXT:
+        return max(1, len(constants))
+    if facts.grid is None or facts.grid.numerator != 1:  # else every whole number is on the grid
+        return 1
+    whole = {value for value in constants if isinstance(value, int) and not isinstance(value, bool)}
+    low, high = facts.low, facts.high
+    return max(1, sum((low is None or value >= low) and (high is None or value <= high) for value in whole))
 
 
 def _numbers(facts: Facts, constants: set[Fraction]) -> Iterator[Fraction]:

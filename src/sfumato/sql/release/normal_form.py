@@ -6,9 +6,13 @@ Guarantee: expressions with one key have the same value for every row.
 Proof: each rule below is an identity of the functions' written meaning, also where a value is NULL: AND, OR, sums,
     products, greatest and least of exact numbers with bounds commute and associate; NOT is pushed through comparisons,
     which are total orders; a comparison of numbers on a grid with a constant moves the constant to the next multiple of
-    the grid. Numbers without bounds become NULL where they do not fit, which depends on the grids that meet and on
-    every number in between: they are kept as they are written, with the types of all arguments, as is everything else
-    whose meaning depends on types.
+    the grid, and is solved for x where the number is a constant plus a multiple of x, all exact and with bounds. Of
+    several lower (or upper) bounds of one number the strongest is as good as all in an AND, the weakest in an OR: each
+    is NULL where the number is. LIKE without a sign of patterns is =. CASE WHEN c THEN TRUE ELSE FALSE END is c IS
+    TRUE, and in a filter that is c, also below AND and OR, because a filter keeps rows for which it is true. Numbers
+    without bounds become NULL where they do not fit, which depends on the grids that meet and on every number in
+    between: they are kept as they are written, with the types of all arguments, as is everything else whose meaning
+    depends on types.
 Reference: semantics 5.4; Kleene's logic.
 Checked by: laws::one_key_means_one_answer, laws::spellings_of_one_query_cost_once
 """
@@ -19,13 +23,13 @@ import hashlib
 import json
 import math
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import date, timedelta
 from fractions import Fraction
 from typing import Any
 
+from sfumato.algebra.tree import BOOLEAN, DATE, DOUBLE, NULL, NUMBERS, Facts, Value
 from sfumato.interrupts import step
-from sfumato.sql.tree import BOOLEAN, DATE, DOUBLE, NULL, NUMBERS, Facts, Value
 
 TRUE, FALSE = "true", "false"
 _NEGATED = {"=": "<>", "<>": "=", "<": ">=", ">=": "<", ">": "<=", "<=": ">"}
@@ -104,6 +108,9 @@ def _length(value: Any) -> int:
 _READS = "_reads"
 SharedKeys = dict[tuple[object, ...], str]
 """Keys by expression, whether it is negated, and the numbers of the places that it reads."""
+SharedLimits = dict[str, tuple[str, int, Fraction]]
+"""Of the key of a comparison of a number with a constant: the key of the number, on which side the constant stands, and
+the constant."""
 
 
 def _reads(term: NormalTerm) -> tuple[Place, ...] | None:
@@ -125,9 +132,13 @@ class Keys:
     numbers of other places leave them as they are.
     """
 
-    def __init__(self, numbers: dict[Place, str], shared: SharedKeys | None = None) -> None:
+    def __init__(
+        self, numbers: dict[Place, str], shared: SharedKeys | None = None, limits: SharedLimits | None = None
+    ) -> None:
         self._numbers: dict[Place, str] = numbers
         self._shared: SharedKeys = {} if shared is None else shared
+        self._limits: SharedLimits = {} if limits is None else limits
+        self._atoms: dict[str, NormalTerm] = {}
         self._known: dict[tuple[NormalTerm, bool], str] = {}
         self._lines: dict[NormalTerm, tuple[Fraction, dict[str, Fraction]] | None] = {}
 
@@ -148,7 +159,7 @@ class Keys:
 
     def all_of(self, terms: list[NormalTerm]) -> list[str]:
         """The keys of conditions that hold together, each once, in one order."""
-        found = {key for term in terms for key in self._parts("and", term, negated=False)}
+        found = self._deciding("and", {key for term in terms for key in self._parts("and", term, negated=False)})
         return [FALSE] if FALSE in found else sorted(found - {TRUE})
 
     def _key(self, term: NormalTerm) -> str:
@@ -186,7 +197,7 @@ class Keys:
     def _logic(self, name: str, term: NormalTerm, *, negated: bool) -> str:
         """AND and OR: the parts of all of one kind, each once, in one order; a negation changes one to the other."""
         kind = {"and": "or", "or": "and"}[name] if negated else name
-        parts = self._parts(kind, term, negated=negated)
+        parts = self._deciding(kind, self._parts(kind, term, negated=negated))
         ends, nothing = (FALSE, TRUE) if kind == "and" else (TRUE, FALSE)
         if ends in parts:
             return ends
@@ -194,6 +205,21 @@ class Keys:
         if len(parts) < 2:
             return next(iter(parts), nothing)
         return key_of(kind, sorted(parts))
+
+    def _deciding(self, kind: str, parts: set[str]) -> set[str]:
+        """The parts without bounds that another bound of the same number makes idle: the strongest in an AND, the
+        weakest in an OR.
+        """
+        ends: dict[tuple[str, int], list[tuple[Fraction, str]]] = {}
+        for key in parts:
+            if key in self._limits:
+                number, side, end = self._limits[key]
+                ends.setdefault((number, side), []).append((end, key))
+        idle = set[str]()
+        for (_, side), bounds in ends.items():
+            decides = min if (side == 1) == (kind == "and") else max  # the number is on the left of an upper bound
+            idle |= {key for _, key in bounds} - {decides(bounds)[1]}
+        return parts - idle
 
     def _parts(self, kind: str, term: NormalTerm, *, negated: bool) -> set[str]:
         """The parts of an AND (or OR), through negations."""
@@ -223,11 +249,35 @@ class Keys:
         ends = [self._number(term) for term in (left, right)]
         if ends[0] is not None and ends[1] is not None:
             return TRUE if _holds(name, ends[0], ends[1]) else FALSE
+        (left, right), ends = self._solved((left, right), ends)
         if name in ("<", "<="):
             name, keys = self._bound(name, (left, right), ends)
             return key_of(name, keys)
-        keys = [self.of(left), self.of(right)]
+        keys = [
+            self.of(side) if end is None else _number_key(end) for side, end in zip((left, right), ends, strict=True)
+        ]
         return key_of(name, sorted(keys))
+
+    def _solved(
+        self, sides: tuple[NormalTerm, NormalTerm], ends: list[Fraction | None]
+    ) -> tuple[tuple[NormalTerm, NormalTerm], list[Fraction | None]]:
+        """A comparison of c + k x with a number, as one of x: the sides change places where k is negative."""
+        for at, end in enumerate(ends):
+            line = self._line(sides[1 - at])
+            if end is None or line is None or len(line[1]) != 1:
+                continue
+            ((key, count),) = line[1].items()
+            if count == 0 or key not in self._atoms:
+                continue
+            solved = [self._atoms[key], self._atoms[key]]
+            solved[at] = sides[at]
+            numbers: list[Fraction | None] = [None, None]
+            numbers[at] = (end - line[0]) / count
+            if count < 0:
+                solved.reverse()
+                numbers.reverse()
+            return (solved[0], solved[1]), numbers
+        return sides, ends
 
     def _bound(
         self, name: str, sides: tuple[NormalTerm, NormalTerm], ends: list[Fraction | None]
@@ -242,6 +292,7 @@ class Keys:
                     last -= sign
                 keys = [self.of(side) for side in sides]
                 keys[at] = _number_key(last * grid)
+                self._limits[key_of("<=", keys)] = keys[1 - at], at, last * grid
                 return "<=", keys
         for at, side in enumerate(sides):
             day = side.value
@@ -274,7 +325,7 @@ class Keys:
             return None
         if not all(one.facts.exact and one.facts.bounded for one in (term, *term.args)):
             return None
-        parts = [self._line(arg) or (Fraction(0), {self.of(arg): Fraction(1)}) for arg in term.args]
+        parts = [self._line(arg) or self._atom(arg) for arg in term.args]
         if term.name == "negate":
             return _times(Fraction(-1), parts[0])
         if term.name == "*":
@@ -286,6 +337,12 @@ class Keys:
             for key, count in others.items():
                 found[key] = found.get(key, Fraction(0)) + sign * count
         return constant, found
+
+    def _atom(self, term: NormalTerm) -> tuple[Fraction, dict[str, Fraction]]:
+        """A number that is made of nothing else, as a line."""
+        key = self.of(term)
+        self._atoms[key] = term
+        return Fraction(0), {key: Fraction(1)}
 
     def _product(self, parts: list[tuple[Fraction, dict[str, Fraction]]]) -> tuple[Fraction, dict[str, Fraction]]:
         """A product: constants are taken out, and what is left stands in one order."""
@@ -308,6 +365,43 @@ class Keys:
             else:
                 keys.append(_line_key(line))
         return Fraction(0), {key_of("*", sorted(keys)): factor}
+
+
+def simplified(term: NormalTerm) -> NormalTerm:
+    """The same expression by a function that is known better."""
+    if term.name == "like" and _is_text_alone(term.args[1]):
+        return replace(term, name="=")
+    if term.name == "case" and len(term.args) == 3:
+        test, chosen, other = term.args
+        if _is_truth(chosen, True) and _is_truth(other, False):
+            return replace(term, name="coalesce", args=(test, other))
+        if _is_truth(chosen, False) and _is_truth(other, True):
+            return replace(term, name="not", args=(replace(term, name="coalesce", args=(test, chosen)),))
+    return term
+
+
+def _is_text_alone(term: NormalTerm) -> bool:
+    """Whether it is a written pattern that one text matches: itself."""
+    return term.name == "constant" and isinstance(term.value, str) and not set(term.value) & set("%_\\")
+
+
+def _is_truth(term: NormalTerm, value: bool) -> bool:
+    return term.name == "constant" and term.value is value
+
+
+def held(condition: NormalTerm, known: dict[NormalTerm, NormalTerm]) -> NormalTerm:
+    """A condition that is true for the same rows, but may be NULL where the other one is false: for filters."""
+    found = known.get(condition)
+    if found is None:
+        step()
+        found = condition
+        if condition.name in ("and", "or"):
+            args = tuple(held(arg, known) for arg in condition.args)
+            found = condition if args == condition.args else replace(condition, args=args)
+        elif condition.name == "coalesce" and len(condition.args) == 2 and _is_truth(condition.args[1], False):
+            found = held(condition.args[0], known)
+        known[condition] = found
+    return found
 
 
 def _times(factor: Fraction, line: tuple[Fraction, dict[str, Fraction]]) -> tuple[Fraction, dict[str, Fraction]]:

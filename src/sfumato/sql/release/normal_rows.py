@@ -19,27 +19,38 @@ from dataclasses import dataclass, replace
 from functools import singledispatchmethod
 from itertools import groupby, islice, permutations, product
 
-from sfumato.interrupts import step
-from sfumato.sql.relations import (
-    Combined,
+from sfumato.algebra.relations import (
     Distinct,
     Filter,
     Fixed,
     Grouped,
+    Itself,
     Join,
     Limited,
-    Marked,
-    Named,
-    One,
+    MarkJoin,
+    Projection,
     Relation,
     Release,
     Scan,
     Series,
-    Stacked,
+    SetOperation,
+    SingleRow,
+    UnionAll,
     Windowed,
 )
-from sfumato.sql.release.normal_form import Keys, NormalTerm, Place, SharedKeys, key_of, key_of_long
-from sfumato.sql.tree import Aggregate, Call, Column, Constant, Facts, Node, Over, Sorted
+from sfumato.algebra.tree import Aggregate, Call, Column, Constant, Facts, Node, Over, Sorted
+from sfumato.interrupts import step
+from sfumato.sql.release.normal_form import (
+    Keys,
+    NormalTerm,
+    Place,
+    SharedKeys,
+    SharedLimits,
+    held,
+    key_of,
+    key_of_long,
+    simplified,
+)
 
 _MOST_ORDERS = 24
 """Orders of equal factors that are tried for the least key; beyond them the order is as it was written."""
@@ -61,7 +72,7 @@ class RowProduct:
             return NormalTerm("constant", (), node.facts, value=node.value)
         if isinstance(node, Call):
             step()
-            return NormalTerm(node.name, tuple(self.node(arg) for arg in node.args), node.facts, node.extra)
+            return simplified(NormalTerm(node.name, tuple(self.node(arg) for arg in node.args), node.facts, node.extra))
         raise AssertionError(f"a {type(node).__name__} is no expression over rows")
 
 
@@ -99,12 +110,14 @@ def close(rows: RowProduct, prefix: str = "") -> Closed:
     alike = [list(group) for _, group in groupby(places, key=lambda place: place.key)]
     found: Closed | None = None
     some = [islice(permutations(group), _MOST_ORDERS) for group in alike]  # `product` reads each to its end first
-    shared: SharedKeys = {}
+    shared, limits = SharedKeys(), SharedLimits()
+    known: dict[NormalTerm, NormalTerm] = {}
+    conditions = [held(condition, known) for condition in rows.conditions]
     for order in islice(product(*some), _MOST_ORDERS):
         step()
         numbers = {place: f"{prefix}{i}" for i, place in enumerate(one for group in order for one in group)}
-        keys = Keys(numbers, shared)
-        key = key_of("product", [place.key for place in places], keys.all_of(list(rows.conditions)))
+        keys = Keys(numbers, shared, limits)
+        key = key_of("product", [place.key for place in places], keys.all_of(conditions))
         if found is None or key < found.key:
             found = Closed(key, rows, keys, numbers)
     assert found is not None
@@ -127,7 +140,7 @@ class NormalRows:
         raise AssertionError(f"a {type(relation).__name__} has no normal form")
 
     @rows.register
-    def _(self, relation: One) -> RowProduct:  # noqa: ARG002  its kind is all that is known
+    def _(self, relation: SingleRow) -> RowProduct:  # noqa: ARG002  its kind is all that is known
         return RowProduct((), (), {})
 
     @rows.register
@@ -154,7 +167,7 @@ class NormalRows:
         return replace(rows, conditions=(*rows.conditions, rows.node(relation.condition)))
 
     @rows.register
-    def _(self, relation: Named) -> RowProduct:
+    def _(self, relation: Projection) -> RowProduct:
         rows = self.rows(relation.below)
         return replace(rows, columns={name: rows.node(node) for name, node in relation.items})
 
@@ -183,7 +196,7 @@ class NormalRows:
         return _placed(relation, key, words | {f"{relation.number}.unit": "unit"})
 
     @rows.register
-    def _(self, relation: Marked) -> RowProduct:
+    def _(self, relation: MarkJoin) -> RowProduct:
         rows, right = self.rows(relation.below), self.close(relation.right, "m")
         both = _both(rows, right.rows)
         on = [] if relation.on is None else [both.node(relation.on)]
@@ -211,6 +224,7 @@ class NormalRows:
     def _(self, relation: Grouped) -> RowProduct:
         closed = self.close(relation.below)
         words = {name: closed.of(node) or "" for name, node in relation.keys}
+        words |= {name: _least(words[name]) for name in words if name in relation.persons_columns}
         by = [words[name] for name, _ in relation.keys]
         sets = relation.sets or (tuple(range(len(by))),)
         key = key_of("grouped", closed.key, relation.private, [sorted({by[i] for i in kept}) for kept in sets])
@@ -223,6 +237,7 @@ class NormalRows:
     def _(self, relation: Distinct) -> RowProduct:
         closed = self.close(relation.below)
         words = {name: closed.column(name) for name in relation.columns}
+        words |= {name: _least(words[name]) for name in relation.persons_columns}
         return _placed(relation, key_of("distinct", closed.key, relation.private, sorted(set(words.values()))), words)
 
     @rows.register
@@ -234,20 +249,31 @@ class NormalRows:
         return _placed(relation, key, words)
 
     @rows.register
-    def _(self, relation: Stacked) -> RowProduct:
+    def _(self, relation: UnionAll) -> RowProduct:
         return _placed(relation, key_of("stacked", sorted(self._parts(relation))), _by_number(relation))
 
     @rows.register
-    def _(self, relation: Combined) -> RowProduct:
+    def _(self, relation: SetOperation) -> RowProduct:
         return _placed(relation, key_of(relation.kind, self._parts(relation)), _by_number(relation))
 
-    def _parts(self, relation: Stacked | Combined) -> list[str]:
+    @rows.register
+    def _(self, relation: Itself) -> RowProduct:
+        return _placed(relation, key_of("itself", relation.depth), _by_number(relation))
+
+    def _parts(self, relation: UnionAll | SetOperation) -> list[str]:
         found = []
         for part, nodes in relation.parts:
             closed = self.close(part)
             types = [[node.facts.kind, str(node.facts.grid)] for node in nodes]
             found.append(key_of(closed.key, [closed.of(node) for node in nodes], types))
         return found
+
+
+def _least(word: str) -> str:
+    """The person's identifier in one row for each of her groups: the least of hers, and no key of the group (an
+    expression of it, such as u + 0, is one).
+    """
+    return key_of("least", word)
 
 
 def _over(closed: Closed, over: Over) -> list[object]:

@@ -18,10 +18,10 @@ from __future__ import annotations
 import json
 from typing import Any
 
+from sfumato.algebra import group_keys
+from sfumato.algebra.public_rows import PublicRows
+from sfumato.algebra.relations import Filter, Join, MarkJoin, Relation, Release, Scan, UnionAll, below, scans_in
 from sfumato.policy import Policy
-from sfumato.sql import group_keys
-from sfumato.sql.public_rows import PublicRows
-from sfumato.sql.relations import Filter, Join, Marked, Relation, Release, Scan, Stacked, below, scans_in
 
 Cells = frozenset[Any] | None
 """Values of the partition's column; None is everybody."""
@@ -47,7 +47,7 @@ def _touched(relation: Relation, partition: tuple[str, str], rows: PublicRows) -
     if isinstance(relation, Scan | Release):
         return None
     parts = [_touched(part, partition, rows) for part in _carried(relation)]
-    if isinstance(relation, Stacked) or (isinstance(relation, Join) and relation.kind == "full"):
+    if isinstance(relation, UnionAll) or (isinstance(relation, Join) and relation.kind == "full"):
         cells: Cells = None if None in parts else frozenset().union(*(part for part in parts if part is not None))
     else:
         cells = None
@@ -76,6 +76,6 @@ def _both(one: Cells, other: Cells) -> Cells:
 def _carried(relation: Relation) -> tuple[Relation, ...]:
     """The private relations below whose persons are the relation's own."""
     parts = below(relation)
-    if isinstance(relation, Marked) or (isinstance(relation, Join) and relation.kind == "left"):
+    if isinstance(relation, MarkJoin) or (isinstance(relation, Join) and relation.kind == "left"):
         parts = parts[:1]
     return tuple(part for part in parts if part.private)

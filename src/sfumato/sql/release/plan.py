@@ -10,30 +10,35 @@ from __future__ import annotations
 from dataclasses import dataclass
 from fractions import Fraction
 
-from sfumato.accounting import Event
-from sfumato.accounting.events import Together
+from sfumato.accounting import Event, Together
+from sfumato.algebra.aggregates import AGGREGATES
+from sfumato.algebra.aggregates.base import CHOICE
+from sfumato.algebra.group_keys import check_groups, is_open
+from sfumato.algebra.public_rows import PublicRows
+from sfumato.algebra.relations import Release
+from sfumato.algebra.tree import Column
 from sfumato.errors import QueryError
+from sfumato.intervals.no_interval import PICKED, STAGED
+from sfumato.intervals.prefix_sums import read_as_totals, totals_in, wholes_in
 from sfumato.policy import Policy, Unknown
-from sfumato.sql.group_keys import check_groups, is_open
-from sfumato.sql.prefix_sums import read_as_totals, totals_in, wholes_in
-from sfumato.sql.public_rows import PublicRows
-from sfumato.sql.query_binding import Question
-from sfumato.sql.relations import Release
+from sfumato.sql.query_binding import BoundQuery
+from sfumato.sql.release import empty_groups
 from sfumato.sql.release.bundles import bundles_of
 from sfumato.sql.release.digest import Layout, digest
 from sfumato.sql.release.impossible import nobody
 from sfumato.sql.release.partition import cells_of
-from sfumato.sql.release.releases import GAUSSIAN, GEOMETRIC, Cut, ReleaseTerms, cut
+from sfumato.sql.release.release_plan import GAUSSIAN, GEOMETRIC, ReleasePlan, ReleaseTerms
+from sfumato.sql.release.releases import cut
 
 
 @dataclass(frozen=True)
 class Plan:
     """Everything about a question that is known before any data is touched."""
 
-    question: Question
+    question: BoundQuery
     epsilon: Fraction
     noise: str
-    cuts: tuple[Cut, ...]
+    cuts: tuple[ReleasePlan, ...]
     event: Event | None
     cells: tuple[str, ...] | None
     digest: str
@@ -43,13 +48,13 @@ class Plan:
     missing: tuple[Unknown, ...] = ()
     """Bounds that are to be found first: this plan was made with stand-ins for them, and is not to be run."""
 
-    def cut_of(self, release: Release) -> Cut:
+    def cut_of(self, release: Release) -> ReleasePlan:
         """The cut of a release."""
         return next(part for part in self.cuts if part.release is release)
 
 
 def plan(
-    question: Question,
+    question: BoundQuery,
     policy: Policy,
     epsilon: Fraction,
     rows_per_unit: int | None = None,
@@ -71,7 +76,7 @@ def plan(
     totals, wholes = totals_in(question.relation), wholes_in(question.relation)
     read = (*question.computed, *(item.node for item in question.order))
     orders = read_as_totals(question.relation, read, totals)
-    made: list[Cut] = []
+    made: list[ReleasePlan] = []
     for release in releases:
         above = (*totals.get(release, ()), *wholes.get(release, ()))
         made.append(cut(release, policy, terms, rows, totals=above, orders=orders))
@@ -81,9 +86,26 @@ def plan(
     event: Event | None = None
     if events:
         event = events[0] if len(events) == 1 else Together(tuple(events))
-    notes = tuple(dict.fromkeys(note for part in cuts for note in part.notes))
+    empty = empty_groups.note(question.relation, question.order, question.limit) if events else None
+    picked = PICKED if events and question.picked and any(release.keys for release in releases) else None
+    more = tuple((None, words) for words in (empty, picked) if words is not None)
+    bare = _without_interval(question, cuts) if events else ()
+    notes = tuple(dict.fromkeys((*(note for part in cuts for note in part.notes), *more, *bare)))
     cells = cells_of(releases, policy, rows)
     return Plan(question, epsilon, law, cuts, event, cells, *digest(policy, law, cuts), notes)
+
+
+def _without_interval(question: BoundQuery, cuts: tuple[ReleasePlan, ...]) -> tuple[tuple[str | None, str], ...]:
+    """Why columns have no interval, for those that are noisy; of a choice by rank something else is said."""
+    sources = {name: (aggregate, source) for part in cuts for name, aggregate, source in part.sources}
+    notes = []
+    for (name, node), why in zip(question.items, question.why_no_interval, strict=True):
+        aggregate, source = sources.get(node.name, (None, None)) if isinstance(node, Column) else (None, None)
+        constant = source is not None and source.bundle < 0
+        ranked = aggregate is not None and AGGREGATES[aggregate.name].measure == CHOICE and why != STAGED
+        if why is not None and not constant and not ranked:
+            notes.append((name, why))
+    return tuple(notes)
 
 
 def noise_of(policy: Policy, noise: str | None) -> str:

@@ -14,10 +14,10 @@ from dataclasses import dataclass
 from fractions import Fraction
 from math import ceil
 
-from sfumato.mechanisms.order import MISS, OrderStatistic
-from sfumato.sql.aggregates import order
-from sfumato.sql.job import FINE
-from sfumato.sql.release.releases import Cut, ReleasedBundle
+from sfumato.algebra.aggregates import order
+from sfumato.algebra.job import FINE
+from sfumato.mechanisms import MISS, OrderStatistic
+from sfumato.sql.release.release_plan import ReleasedBundle, ReleasePlan
 from sfumato.types import show
 
 SURE = Fraction(95, 100)
@@ -42,17 +42,17 @@ class Ranks:
     def words(self, confidence: Fraction) -> str:
         """A sentence for people."""
         sure = f"{show(confidence * 100)} %"
-        small = f"nothing is guaranteed in groups of {self.nothing:,} rows or fewer"
+        small = f"no guarantee for groups of {self.nothing:,} rows or fewer"
         if self.reach is not None:
             return f"about the value that {self.reach:,} rows reach; {sure}: within ± {self.error:,} ranks; {small}"
         if self.fraction is None:
             return f"{sure}: no other value occurs more than {self.error:,} times more often; {small}"
         return (
-            f"{sure}: within ± {self.error:,} ranks, its interval reaches about {self.margin:,} ranks further; {small}"
+            f"{sure}: within ± {self.error:,} ranks; its interval extends about {self.margin:,} ranks further; {small}"
         )
 
 
-def ranks(cut: Cut, released: ReleasedBundle, confidence: Fraction) -> Ranks | None:
+def ranks(cut: ReleasePlan, released: ReleasedBundle, confidence: Fraction) -> Ranks | None:
     """What a choice is worth; None for what is none.
 
     Guarantee: with this probability a choice in a group with more rows than `nothing` is off by at most `error` ranks,

@@ -7,32 +7,36 @@ longest row for the joint price (3.2), sums over integers on a grid (3.3).
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
 from math import isqrt, prod
 from typing import Any
 
-from sfumato.accounting import Event
-from sfumato.accounting.events import GaussianRelease as GaussianEvent
-from sfumato.accounting.events import Pure
+from sfumato.accounting import Event, Pure
+from sfumato.accounting import GaussianRelease as GaussianEvent
+from sfumato.algebra import group_keys
+from sfumato.algebra.aggregates import AGGREGATES, distinct, order
+from sfumato.algebra.aggregates.base import CHOICE, Bundle
+from sfumato.algebra.domains import Domains
+from sfumato.algebra.job import FINE, ContributionLimits, grid_of
+from sfumato.algebra.public_rows import PublicRows
+from sfumato.algebra.relations import Grouped, Relation, Release, Windowed, below, scans_in
+from sfumato.algebra.tree import Aggregate, Column, columns_of
 from sfumato.errors import QueryError
-from sfumato.mechanisms import GaussianKeySelection, KeySelection, RankInterval, ThresholdedCounts
-from sfumato.mechanisms.order import MostFrequent, OrderStatistic
-from sfumato.policy import ROW, Policy, Table
-from sfumato.sql import group_keys
-from sfumato.sql.aggregates import AGGREGATES, distinct, order
-from sfumato.sql.aggregates.base import CHOICE, Bundle
-from sfumato.sql.domains import Domains
-from sfumato.sql.job import FINE, ContributionLimits, Job, grid_of
-from sfumato.sql.noise_widths import NoiseTerm
-from sfumato.sql.prefix_sums import Running, Total, WindowReading, independent_variance
-from sfumato.sql.public_rows import PublicRows
-from sfumato.sql.relations import Grouped, Relation, Release, Windowed, below, scans_in
+from sfumato.intervals.prefix_sums import Running, Total, WindowReading, independent_variance
+from sfumato.mechanisms import (
+    GaussianKeySelection,
+    KeySelection,
+    MostFrequent,
+    OrderStatistic,
+    RankInterval,
+    ThresholdedCounts,
+)
+from sfumato.policy import FEW_GROUPS, ROW, Policy, Table
 from sfumato.sql.release import impossible
 from sfumato.sql.release.bundles import (
     WRITTEN,
-    BundleSource,
     Sources,
     as_json,
     bundles_of,
@@ -42,124 +46,21 @@ from sfumato.sql.release.bundles import (
 )
 from sfumato.sql.release.choice_steps import steps_of
 from sfumato.sql.release.impossible import no_row, nobody
-from sfumato.sql.tree import Aggregate, Column
+from sfumato.sql.release.release_plan import (
+    GAUSSIAN,
+    GEOMETRIC,
+    Extra,
+    GroupingSetPlan,
+    ReleasedBundle,
+    ReleasePlan,
+    ReleaseTerms,
+)
 from sfumato.types import Adjacency, show, whole
 
 _MOST_ROWS = 1 << 40
-GEOMETRIC, GAUSSIAN = "geometric", "gaussian"
 _BOUND = " (contribution bound)"
 _ON_ENDS = Fraction(1, 4)
 """What of the price of a quantile pays for its interval."""
-
-
-@dataclass(frozen=True)
-class ReleaseTerms:
-    """What a release may spend: epsilon, or rho = epsilon²/2 for Gaussian noise, and delta for choosing open keys."""
-
-    epsilon: Fraction
-    noise: str
-    delta: Fraction
-    rows_per_unit: int | None
-
-    @property
-    def rho(self) -> Fraction:
-        """What this epsilon buys in zCDP."""
-        return self.epsilon**2 / 2
-
-
-@dataclass(frozen=True)
-class ReleasedBundle:
-    """A bundle as it is released: what one person can move, the size of the noise, and the unit of its numbers.
-
-    Geometric: `sensitivity` in L1, `scale` = sensitivity/epsilon. Gaussian: `sensitivity` is the square of L2, and
-    `scale` the variance. Both in the unit of the values; the engine's whole numbers are multiples of `unit`.
-    """
-
-    bundle: Bundle
-    sensitivity: Fraction
-    scale: Fraction
-    unit: Fraction
-    noise: str = GEOMETRIC
-    extra: Extra | None = None
-    running: Running | None = None
-    """The law where the sums are read as running totals only, and noise on these is the smaller error."""
-
-    def total(self, length: int, end: int) -> NoiseTerm:
-        """The noise of a running total: of the first `end` groups of so many."""
-        if self.running is not None:
-            return self.running.term(length, end, self.unit)
-        return NoiseTerm(self.scale, self.unit, self.noise == GAUSSIAN, draws=end)
-
-
-@dataclass(frozen=True)
-class Extra:
-    """What is not a sum: a number of different values, or a choice by ranks, whose law chooses from `low` to `high`.
-
-    Where not all of these are values of the argument, the law chooses among the numbers of `steps`, which are. Around a
-    quantile, `around` chooses how far its interval reaches.
-    """
-
-    aggregate: Aggregate
-    law: OrderStatistic | MostFrequent | None = None
-    low: int = 0
-    high: int = 0
-    steps: tuple[int, ...] = ()
-    around: RankInterval | None = None
-
-    @property
-    def choices(self) -> tuple[OrderStatistic | MostFrequent | RankInterval, ...]:
-        """All that is chosen in a group, each for its own price."""
-        return tuple(law for law in (self.law, self.around) if law is not None)
-
-    @property
-    def candidates(self) -> tuple[int, int]:
-        """From where to where the law chooses: places, or numbers of steps."""
-        return (0, len(self.steps) - 1) if self.steps else (self.low, self.high)
-
-
-@dataclass(frozen=True)
-class Part:
-    """One grouping set: `kept` are its keys by number, of which `chosen` are open and come by selection.
-
-    `groups` are the combinations of the list keys among `kept`. `job` says what is computed; how, the engine that runs
-    it decides by what it has looked at in its own rows.
-    """
-
-    kept: tuple[int, ...]
-    chosen: tuple[int, ...]
-    groups: tuple[tuple[Any, ...], ...]
-    bundles: tuple[ReleasedBundle, ...]
-    share: Fraction
-    job: Job = field(compare=False, repr=False)
-    selection: KeySelection | GaussianKeySelection | ThresholdedCounts | None
-    words: str
-    """All groups as text, for the digest of the question."""
-
-    @property
-    def least(self) -> Fraction | None:
-        """The least number that is shown, where one noise decides which keys are; None where numbers decide nothing."""
-        if not isinstance(self.selection, ThresholdedCounts):
-            return None
-        return self.selection.threshold * self.bundles[0].unit
-
-    @property
-    def listed(self) -> tuple[int, ...]:
-        """The list keys among the kept ones."""
-        return tuple(i for i in self.kept if i not in self.chosen)
-
-
-@dataclass(frozen=True)
-class Cut:
-    """Everything about a release that is known before any data is touched."""
-
-    release: Release
-    terms: ReleaseTerms
-    contribution: Fraction
-    parts: tuple[Part, ...]
-    sources: Sources
-    events: tuple[Event, ...]
-    notes: tuple[tuple[str | None, str], ...]
-    totals: tuple[Total, ...] = ()
 
 
 def cut(
@@ -170,7 +71,7 @@ def cut(
     *,
     totals: tuple[Total, ...] = (),
     orders: dict[str, WindowReading] | None = None,
-) -> Cut:
+) -> ReleasePlan:
     """How this release is made for these terms.
 
     `totals` are the windows above that are running totals; `orders` those released columns that are nothing else.
@@ -202,7 +103,7 @@ def cut(
     parts = work.all_parts(rows)
     events: list[Event] = [part.selection.event for part in parts if part.selection is not None]
     events += work.events(parts)
-    return Cut(release, terms, work.bound, parts, summed_up.sources, tuple(events), work.notes(parts), totals)
+    return ReleasePlan(release, terms, work.bound, parts, summed_up.sources, tuple(events), work.notes(parts), totals)
 
 
 def _read_so(sources: Sources, orders: dict[str, WindowReading]) -> dict[int, WindowReading]:
@@ -246,16 +147,37 @@ def _selection_share(
         raise QueryError(
             "the values of this key are not declared, so partition selection needs delta, and the policy has none",
             position=node.position,
-            hint="Group by a column with declared values, or let the owner set delta and query_delta.",
+            hint="Group by a column with declared values, or let the owner set delta and query_delta in the policy "
+            "(in Python: protect(…, delta=1e-6), or values= for this column).",
         )
     part = Fraction(1, 2) if aggregated else Fraction(1)
     return terms.epsilon * part, terms.rho * part
 
 
-def _keys_per_unit(release: Release, most: int) -> int:
-    """K: under how many open keys one person is counted."""
-    own = [int(scan.table.groups_per_unit) for scan in scans_in(release.below) if not scan.table.public]
-    return max(1, min(most, prod(own)))
+def _says_groups(release: Release) -> bool:
+    """Whether the owner says of every table in how many groups a person counts."""
+    return all(scan.table.groups_per_unit is not None for scan in scans_in(release.below))
+
+
+def _groups_said(release: Release) -> int:
+    """The product of what the owner says; a table of which nothing is said leaves it as it is."""
+    return prod(int(scan.table.groups_per_unit or 1) for scan in scans_in(release.below) if not scan.table.public)
+
+
+def _values_per_unit(release: Release, most: int) -> int:
+    """How many different values of one person count: as many as rows where the owner does not say groups."""
+    return max(1, min(most, _groups_said(release))) if _says_groups(release) else most
+
+
+def _keys_per_unit(release: Release, most: int, terms: ReleaseTerms) -> int:
+    """K: under how many open keys one person is counted; a few where neither owner nor analyst says."""
+    few = _is_few(release, terms)
+    return min(most, _groups_said(release) * FEW_GROUPS) if few else _values_per_unit(release, most)
+
+
+def _is_few(release: Release, terms: ReleaseTerms) -> bool:
+    """Whether nobody says under how many open keys one person is counted."""
+    return terms.rows_per_unit is None and not _says_groups(release)
 
 
 def _by_one_noise(release: Release, most: int, terms: ReleaseTerms, opened: list[int], adjacency: Adjacency) -> bool:
@@ -271,7 +193,7 @@ def _by_one_noise(release: Release, most: int, terms: ReleaseTerms, opened: list
     counts = all(aggregate.name in ("count", "count_persons") for _, aggregate in release.aggregates)
     if len(summed_up.bundles) != 1 or not counts or terms.delta * 2 >= 1:
         return False
-    many = 1 if alone else _keys_per_unit(release, most)
+    many = 1 if alone else _keys_per_unit(release, most, terms)
     norm = min(most, many) if summed_up.bundles[0].person else most
     if norm > 2 * many:
         return False
@@ -321,23 +243,23 @@ class _Work:
     @property
     def keys_per_unit(self) -> int:
         """K: under how many open keys one person is counted."""
-        return _keys_per_unit(self.release, self.most)
+        return _keys_per_unit(self.release, self.most, self.terms)
 
     def limits(self, by_norm: bool) -> ContributionLimits:
         """What bounds one person in the engine's SQL: the norm of her rows (semantics 3.1e), or their number."""
         bound = self.bound if by_norm else Fraction(self.most)
         return ContributionLimits(self.alone, by_norm, bound, self.most, 1 if self.alone else self.keys_per_unit)
 
-    def all_parts(self, rows: PublicRows) -> tuple[Part, ...]:
+    def all_parts(self, rows: PublicRows) -> tuple[GroupingSetPlan, ...]:
         """All grouping sets; together they have no more groups than one may have."""
-        parts: list[Part] = []
+        parts: list[GroupingSetPlan] = []
         for kept in self.release.sets:
             parts.append(self.part(kept, rows))
             group_keys.check_groups(sum(len(part.groups) for part in parts))
             group_keys.check_bytes(sum(len(part.words) for part in parts) // WRITTEN)
         return tuple(parts)
 
-    def part(self, kept: tuple[int, ...], rows: PublicRows) -> Part:
+    def part(self, kept: tuple[int, ...], rows: PublicRows) -> GroupingSetPlan:
         """One grouping set."""
         chosen = tuple(i for i in kept if i in self.opened)
         groups, words = listed(self.release, tuple(i for i in kept if i not in self.opened), rows)
@@ -364,7 +286,7 @@ class _Work:
         together = self._row_feeds()
         job = job_of(self.release, limits, kept, chosen, clip=clip, together=together, different_values=values)
         more = tuple(self._extra(aggregate, share, rows, every=every) for aggregate in self.extras)
-        return Part(kept, chosen, groups, (*released, *more), share, job, selection, words)
+        return GroupingSetPlan(kept, chosen, groups, (*released, *more), share, job, selection, words)
 
     @cached_property
     def together(self) -> int:
@@ -381,7 +303,7 @@ class _Work:
         """How many different values one person can add, in one group and in all; no matter for a choice."""
         if aggregate.arg is None or AGGREGATES[aggregate.name].measure == CHOICE:
             return 0, 0
-        return distinct.moved(aggregate.arg, self.keys_per_unit, every)
+        return distinct.moved(aggregate.arg, _values_per_unit(self.release, self.most), every)
 
     def _in_one_group(self, aggregate: Aggregate, kept: int) -> int:
         """How many of the values that one person keeps can be in one group: by enforced domains, not by inference."""
@@ -432,7 +354,7 @@ class _Work:
         law = OrderStatistic(fraction, norm, epsilon, adjacency, end)
         return law, None if fraction is None else RankInterval(fraction, norm, more, adjacency, fine)
 
-    def events(self, parts: tuple[Part, ...]) -> list[Event]:
+    def events(self, parts: tuple[GroupingSetPlan, ...]) -> list[Event]:
         """What the values cost: noise on sums and counts as one, each choice by itself."""
         made = [part for part in parts if part.bundles and part.groups]
         if not made or self.one_noise:  # the event of the selection is that of the noise
@@ -547,10 +469,11 @@ class _Work:
             raise _too_large(bundle.parts[0].position)
         return unit
 
-    def notes(self, parts: tuple[Part, ...]) -> tuple[tuple[str | None, str], ...]:
+    def notes(self, parts: tuple[GroupingSetPlan, ...]) -> tuple[tuple[str | None, str], ...]:
         """Printed whenever the policy allows bounding to bite, not when it did (semantics 4.4)."""
-        gone = [a.where for _, a in self.release.aggregates if a.where is not None]
-        none = [nobody(self.release)] if nobody(self.release) else [no_row(self.release, where) for where in gone]
+        none = [nobody(self.release)]
+        if not none[0]:
+            none = [no_row(self.release, aggregate) for _, aggregate in self.release.aggregates]
         notes = [impossible.words(parts) for parts in dict.fromkeys(none) if parts]
         if not self.bundles and not self.extras and not self.open_sets:
             return tuple((None, note) for note in notes)
@@ -558,31 +481,40 @@ class _Work:
             scanned = {s.table.name: s.table for s in scans_in(self.release.below) if s.table.rows_per_unit == 1}
             tables = sorted(name for name, table in scanned.items() if table.unit != ROW)
             if tables:
-                notes.append(f"possible bias: people with more than one row in {' or '.join(tables)} are left out")
+                several = f"people with more than one row in {' or '.join(tables)}"
+                notes.append(f"possible bias: {several} are excluded (contribution bound 1)")
         elif (clip := self._clip()) is not None:
-            notes.append(f"possible bias: each person's sum is clipped at {show(clip)}{_BOUND}")
+            most = f"{int(clip):,}" if clip.denominator == 1 else show(clip)
+            notes.append(f"possible bias: each person's sum is clipped at {most}{_BOUND}")
         elif self.gaussian and not any(r.running for part in parts for r in part.bundles):
             norm = show(self.bound)
             notes.append(f"possible bias: people whose rows have a norm above {norm} are down-weighted{_BOUND}")
         else:
-            most = self.most
-            notes.append(f"possible bias: people with more than {most} rows are down-weighted to {most}{_BOUND}")
+            most, rows = f"{self.most:,}", "row" if self.most == 1 else "rows"
+            notes.append(f"possible bias: people with more than {most} {rows} are down-weighted to {most}{_BOUND}")
         if any(_grows(relation) for relation in _all(self.release.below)):
             notes.append(
                 "possible bias: values that grow with a person's rows are clamped to what the contribution bound allows"
             )
-        if group_keys.is_staged(self.release):
-            notes.append("no confidence interval: a noisy number of this query decides which rows are counted")
         if self.open_sets:
             many = self.keys_per_unit
             if not self.alone:
-                notes.append(
-                    f"possible bias: each person counts in at most {many} {'group' if many == 1 else 'groups'}"
-                )
-            least = [show(_rounded(part.least)) for part in parts if part.least is not None]
-            shown = f"groups are shown if their noisy count is at least {least[0]} (thresholding)" if least else ""
-            notes.append(shown or "groups with few people are suppressed (thresholding)")
+                kept = f"possible bias: each person counts in at most {many} {'group' if many == 1 else 'groups'}"
+                default = many < self.most and _is_few(self.release, self.terms)
+                notes.append(f"{kept} (the default: the policy has no groups_per_unit)" if default else kept)
+            shown = dict.fromkeys(
+                (part.half_shown, _key_words(self.release, part)) for part in parts if part.half_shown is not None
+            )
+            notes.extend(_threshold_note(*half, keys) for half, keys in shown if half is not None)
         return tuple((None, note) for note in notes)
+
+
+def _key_words(release: Release, part: GroupingSetPlan) -> str:
+    """The undeclared keys by the names of their columns, where listed ones divide their people into groups."""
+    if not part.listed:
+        return ""
+    names = [name.rpartition(".")[2] for i in part.chosen for name in columns_of(release.keys[i][1])]
+    return " and ".join(dict.fromkeys(names)) or "the undeclared key"
 
 
 def _all(relation: Relation) -> list[Relation]:
@@ -599,24 +531,26 @@ def _grows(relation: Relation) -> bool:
     return isinstance(relation, Windowed) and relation.private
 
 
-def _rounded(least: Fraction) -> Fraction:
-    """The whole number that the least shown number is shown as."""
-    return Fraction((least + Fraction(1, 2)) // 1)
+def _threshold_note(number: int, counted: str, keys: str = "") -> str:
+    """How large a group must be to be shown: known from the policy and the cost, before any row is read.
+
+    Where listed keys stand beside undeclared ones, people are counted by the undeclared `keys` alone: a value of these
+    is shown with all its groups, small and empty ones too, or not at all.
+    """
+    if keys:
+        return (
+            f"values of {keys} with fewer than about {number:,} people in all their groups together are suppressed; "
+            f"the others are shown with every declared group, however small (thresholding)"
+        )
+    if counted == "count":
+        return f"groups are shown if their noisy count is at least {number} (thresholding)"
+    return f"groups with fewer than about {number:,} people are suppressed (thresholding)"
 
 
 def _root_of_eight(rho: Fraction) -> Fraction:
     """An epsilon with epsilon²/8 at most rho: rounded down, to twelve digits."""
     scale = 10**24
     return Fraction(isqrt(int(8 * rho * scale)), 10**12)
-
-
-# from noisy whole numbers to values
-def value_of(
-    aggregate: Aggregate, source: BundleSource, sums: tuple[Fraction, ...], released: ReleasedBundle | None
-) -> Any:
-    """An aggregate's value from the sums of its bundle, or from what was chosen."""
-    noise = None if released is None else NoiseTerm(released.scale, released.unit, released.noise == GAUSSIAN)
-    return source.formula.value(aggregate, sums, noise)
 
 
 def _too_large(position: int) -> QueryError:

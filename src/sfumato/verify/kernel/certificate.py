@@ -80,6 +80,7 @@ def said(proof: Proof) -> dict[str, Any]:
         **({"redrawn": True} if proof.redrawn else {}),
         **({} if proof.tail is None else {"tail": [*proof.tail[:2], show(proof.tail[2])]}),
         **({} if proof.last is None else {"last": [*proof.last[:2], *map(show, proof.last[2:])]}),
+        **({"curved": sorted(proof.curved)} if proof.curved else {}),
     }
 
 
@@ -116,6 +117,7 @@ def read(document: dict[str, Any]) -> Proof:
         (int(document["last"][0]), str(document["last"][1]), *_pair(document["last"][2:]))
         if "last" in document
         else None,
+        frozenset(map(int, document.get("curved", ()))),
     )
 
 
@@ -186,7 +188,7 @@ def unread(document: dict[str, Any], program: Program) -> bool:
     known = changed(program.body) | {param.name for param in program.params}
     return (
         said(proof) | {"conditions": document["conditions"]} != document
-        or not proof.shifts.keys() | proof.units.keys() <= draws
+        or not proof.shifts.keys() | proof.units.keys() | proof.curved <= draws
         or not proof.invariants.keys() | proof.ranks.keys() | proof.waits.keys() | proof.unrolled <= loops
         or not proof.scales.keys() | proof.weights.keys() <= known
     )

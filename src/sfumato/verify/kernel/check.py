@@ -13,12 +13,12 @@ from sfumato.verify.kernel.inputs import directions
 from sfumato.verify.kernel.product import Product
 from sfumato.verify.kernel.proof import Proof
 from sfumato.verify.kernel.uncovered import NoProofRule
-from sfumato.verify.tree import Expr, Program, Unary
+from sfumato.verify.tree import Expr, Program, Unary, promises
 
 
 def conditions_of(program: Program, proof: Proof) -> Product:
     """Two runs with all their conditions; raises NotCovered where the proof rule says nothing."""
-    if not program.claim:
+    if not promises(program):
         raise NoProofRule("a property is not a claim")
     product = Product(program, proof)
     try:

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 from sfumato.verify.kernel.curves import meets_curve
 from sfumato.verify.kernel.polynomial import Poly, number
 from sfumato.verify.kernel.redraws import LAWS
+from sfumato.verify.kernel.renyi import meets_unit
 from sfumato.verify.kernel.tails import without_tail
 from sfumato.verify.kernel.turned import is_turned, turned
 from sfumato.verify.kernel.uncovered import NoProofRule
@@ -48,12 +49,12 @@ def shifted_draw(product: Product, draw: Draw, state: State) -> None:
     if draw.number in product.again:
         _check_again(product, draw)
     match draw.law:
+        case "Gauss" | "Laplace" if draw.number in product.squared:
+            _squared(product, draw, state)
         case "Laplace":
             _laplace(product, draw, state)
         case "Exponential":
             _exponential(product, draw, state)
-        case "Gauss" if draw.number in product.squared:
-            _gauss(product, draw, state)
         case "Geometric" | "TruncGeometric":
             _geometric(product, draw, state)
         case "Steps":
@@ -86,6 +87,9 @@ def _laplace(product: Product, draw: Draw, state: State) -> None:
     if _is_paid_with_delta(product, draw):
         meets_curve(product, draw, state, size, scale.one)
     else:
+        if draw.number in product.proof.curved:
+            _without_noise(product.proof.shifts.get(draw.number, ZERO))
+            meets_unit(product, draw, state, size, scale.one)
         _spend(product, draw, state, size, scale)
     state.values[draw.name] = PairedNumber(noise, noise + shift, False)
 
@@ -98,7 +102,7 @@ def _is_paid_with_delta(product: Product, draw: Draw) -> bool:
     return True
 
 
-def _gauss(product: Product, draw: Draw, state: State) -> None:
+def _squared(product: Product, draw: Draw, state: State) -> None:
     """Charged by the square of shift/scale; the shift must not read the noise that it moves."""
     scale, centre = (product.runs.number(arg, state) for arg in draw.args)
     _check_scale(product, draw, state, scale)
@@ -173,7 +177,13 @@ def _geometric(product: Product, draw: Draw, state: State) -> None:
     size = product.runs.terms.magnitude(shift, product.runs.positive(state))
     if _is_paid_with_delta(product, draw):
         meets_curve(product, draw, state, size, rate.one)
+    elif draw.number in product.squared:
+        _without_noise(product.proof.shifts.get(draw.number, ZERO))
+        _pay(product, draw, state, size * rate.one * size * rate.one)
     else:
+        if draw.number in product.proof.curved:
+            _without_noise(product.proof.shifts.get(draw.number, ZERO))
+            meets_unit(product, draw, state, size, rate.one)
         _pay(product, draw, state, size * rate.one)
     found = PairedNumber(noise, noise + shift, True)
     if draw.law == "TruncGeometric":

@@ -33,7 +33,8 @@ Proof: fix x, x' (and an output O in pointwise mode). Run P on x with noise h = 
     m; or delta is a formula that meets a tail (bell.py). (8) A proof may be of a case, which holds of both inputs
     or of neither; then there is another one of the opposite case. (9) One draw may be paid with delta instead
     (curves.py), or its far values left to delta (tails.py). (10) A draw that is made until something holds costs
-    twice (redraws.py). (11) One draw of a loop may be thought of as made last (lastly.py).
+    twice (redraws.py). (11) One draw of a loop may be thought of as made last (lastly.py). (12) Claims about Rényi
+    divergence charge squares, or curves (renyi.py).
 Reference: Albarghouthi, Hsu, POPL 2018; Wang, Ding, Wang, Kifer, Zhang, CCS 2020 (randomness alignment); Smith,
     Thakurta, 2022 (fully adaptive composition for Gaussian differential privacy).
 Checked by: verify::wrong_programs_are_never_proved, verify::proved_implies_true_by_enumeration,
@@ -60,6 +61,7 @@ from sfumato.verify.kernel.merge import merged
 from sfumato.verify.kernel.polynomial import Poly, number
 from sfumato.verify.kernel.proof import Proof, fraction_of
 from sfumato.verify.kernel.redraws import made_again, redrawn
+from sfumato.verify.kernel.renyi import SYMMETRIC, check_renyi, within_renyi
 from sfumato.verify.kernel.returns import one_return
 from sfumato.verify.kernel.rounds import joint_loop, quiet_loop, round_by_round
 from sfumato.verify.kernel.tails import check_tail
@@ -96,6 +98,7 @@ class Product:
     def __init__(self, program: Program, proof: Proof) -> None:
         loops = {part.number for part in statements(program.body) if isinstance(part, While)}
         endless = frozenset(loops - proof.ranks.keys() - proof.unrolled)
+        self.endless = endless
         program = counted_coins(program) if proof.counted else program
         if proof.redrawn:
             if proof.pointwise or proof.one_return or proof.gauss is not None:
@@ -113,6 +116,7 @@ class Product:
         self.terms, self.conditions, self.steps = self.runs.terms, self.runs.conditions, self.runs.steps
         self.kinds = kinds_of(self.program)
         self.curve: tuple[int, PairedNumber, Poly] | None = None
+        self.curves: dict[int, Poly] = {}  # of draws in a Rényi claim
         self.invariants: dict[str, Any] = {}  # as they are assumed at the head of their loop
 
     def run(self) -> None:
@@ -133,7 +137,10 @@ class Product:
         self.squared: set[int] = set()  # draws that are charged by the square of their shift
         for statement in statements(self.program.body):
             if isinstance(statement, Draw):
-                if statement.law == "Gauss" and self.proof.gauss is not None:
+                if self.program.renyi:
+                    if statement.law in SYMMETRIC and statement.number not in self.proof.curved:
+                        self.squared.add(statement.number)
+                elif statement.law == "Gauss" and self.proof.gauss is not None:
                     self.squared.add(statement.number)
                 start.spent[statement.number] = number(0)
                 unit = self.proof.units.get(statement.number)
@@ -149,6 +156,7 @@ class Product:
             self.runs.ghosts[LAST] = PairedNumber(moved, moved, False)
         self.start = start
         self._check_claim()
+        check_renyi(self)
         self.curve = None if self.proof.curve is None else check_curve(self)
         if self.proof.bell:
             check_bell(self)
@@ -296,6 +304,9 @@ class Product:
 
     def within_claim(self, at: int, state: State, more: tuple[Any, ...]) -> None:
         """What was spent so far is within the claim."""
+        if self.program.renyi:
+            within_renyi(self, at, state)
+            return
         total = number(0)
         for draw, spent in state.spent.items():
             if draw not in self.squared and (self.curve is None or draw != self.curve[0]):

@@ -43,6 +43,10 @@ class Proof:
     """A draw of a loop that is made last (lastly.py), whether it is compared with the greatest or the least, what is
     added to its noise, and how far it is moved.
     """
+    curved: frozenset[int] = frozenset()
+    """In a Rényi claim (renyi.py): draws that are charged by their own curve. Their unit is how far they are moved at
+    most, in nats.
+    """
 
 
 def fraction_of(node: Expr) -> Fraction | None:

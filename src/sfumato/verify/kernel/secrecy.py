@@ -147,7 +147,7 @@ def faults_of(document: dict[str, Any], second: Callable[[str], bool | None] | N
         if hash_of(document["program"]) != document["hash"]:
             return ["the hash is not that of the program"]
         program = read_program(document["program"])
-        if program.property != document["property"]:
+        if program.property is None or program.property != document["property"]:
             return ["the property is not that of the program"]
         coupling = read(document)
         if _said(coupling) != [{key: case[key] for key in case if key != "conditions"} for case in document["cases"]]:

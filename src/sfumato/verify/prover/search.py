@@ -22,6 +22,7 @@ from sfumato.verify.kernel.lastly import MOST, with_ghosts
 from sfumato.verify.kernel.late import late
 from sfumato.verify.kernel.proof import Proof
 from sfumato.verify.kernel.redraws import made_again, redrawn
+from sfumato.verify.kernel.renyi import STEPS, SYMMETRIC
 from sfumato.verify.kernel.returns import OUTPUT, one_return
 from sfumato.verify.kernel.turned import TURN, odds
 from sfumato.verify.kernel.uncovered import NoProofRule
@@ -61,6 +62,8 @@ CASES, COMBINATIONS, SURVIVORS = 160, 6000, 3
 TRIAL = 150
 """Steps that a trial counts for."""
 EPS = Var("eps")
+Paid = int | Tail | frozenset[int] | None
+"""What a proof does beside moving noise: a draw or its tail is paid with delta, or draws are charged by curves."""
 COSTLY = ("Laplace", "Exponential", "Geometric", "TruncGeometric", "Steps", "Choice")
 """Laws whose draws may cost something."""
 
@@ -94,7 +97,9 @@ def _in_all_directions(program: Program, hints: tuple[Expr, ...]) -> Attempt:
             attempt = _search(program, direction, hints)
             sites = _paid_with_delta(program) if attempt.proofs is None else []
             tails = tails_to_try(single, sites)
-            ways: list[tuple[Program, int | Tail | None]] = [(program, paid) for paid in sites]
+            ways: list[tuple[Program, Paid]] = [(program, paid) for paid in sites]
+            curved = _curved(program)
+            ways += [(program, curved)] if curved else []
             ways += [(single, tail) for tail in tails]
             if single != program and attempt.proofs is None:
                 ways += [(single, None), *((single, paid) for paid in sites)]
@@ -145,8 +150,38 @@ def _paid_with_delta(program: Program) -> list[int]:
     return [draw.number for draw in paid if draw.law != "Uniform" or len(draw.args) == 2][-2:]
 
 
+def _curved(program: Program) -> frozenset[int]:
+    """Draws that are charged by their curves in a Rényi claim: those whose scale does not change."""
+    fixed = ({param.name for param in program.params} | {"eps", "delta"}) - changed(program.body)
+    drawn = [draw for draw in draws_of(program) if draw.law in SYMMETRIC and draw.law != "Gauss"]
+    found = frozenset(draw.number for draw in drawn if names(draw.args[0]) <= fixed)
+    return found if program.renyi else frozenset()
+
+
+def _farthest(program: Program, bench: Bench, trials: list[Trial]) -> dict[int, Expr]:
+    """How far draws with curves were moved at most, in nats: their units."""
+    found: dict[int, Expr] = {}
+    for draw in draws_of(program):
+        if draw.number in bench.curved:
+            scale = draw.args[0]
+            rate = Binary("/", ONE, scale) if draw.law == "Laplace" else _rate(scale)
+            code = bench.runner.code(rate)
+            seen = [trial.moves.get(draw.number, 0.0) / code(trial.one) for trial in trials]
+            steps = Fraction(ceil(max(seen, default=0.0) * 12 - 1e-9), 12) if draw.law == "Laplace" else Fraction(1)
+            found[draw.number] = scaled(rate, steps) if steps not in (0, 1) else rate
+    return found
+
+
+def _rate(ratio: Expr) -> Expr:
+    """ln(1/a), in short."""
+    exponent = (
+        ratio.args[0] if isinstance(ratio, FunctionCall) and ratio.name == "exp" else FunctionCall("ln", (ratio,))
+    )
+    return Unary("-", exponent)
+
+
 def _search(
-    program: Program, direction: str, hints: tuple[Expr, ...], case: Expr | None = None, paid: int | Tail | None = None
+    program: Program, direction: str, hints: tuple[Expr, ...], case: Expr | None = None, paid: Paid = None
 ) -> Attempt:
     stuck: list[Condition] = []
     try:
@@ -163,7 +198,7 @@ def _tried(
     stuck: list[Condition],
     *,
     case: Expr | None,
-    paid: int | Tail | None,
+    paid: Paid,
 ) -> tuple[Proof, ...] | None:
     """The first proof; where others stop is noted."""
     steps, single = any(draw.law == "Steps" for draw in draws_of(program)), OUTPUT in changed(program.body)
@@ -173,12 +208,14 @@ def _tried(
         if pointwise and (paid is not None or again or not (answers_of, second_answers)[answers - 1](program)):
             continue
         bench = Bench(program, direction)
-        bench.curve, bench.tail = (paid, None) if isinstance(paid, int) else (None, paid)
+        bench.curve, bench.tail = paid if isinstance(paid, int) else None, paid if isinstance(paid, tuple) else None
+        bench.curved = paid if isinstance(paid, frozenset) else frozenset()
         trials = _trials(program, bench, case, answers)
         for shifts in islice(_survivors(program, bench, trials, answers), SURVIVORS):
-            for units in _units(program, shifts):
+            for own in _units(program, shifts):
+                units = own | _farthest(program, bench, trials)
                 try:
-                    begun = Proof(direction, pointwise, shifts, units, case=case, tail=bench.tail)
+                    begun = Proof(direction, pointwise, shifts, units, case=case, tail=bench.tail, curved=bench.curved)
                     begun = replace(begun, counted=steps, one_return=single, redrawn=again)
                     guessed = _with_guesses(bench, trials, begun, hints)
                     proof, open_condition = settled(program, guessed)
@@ -195,9 +232,9 @@ def _tried(
                     short = trimmed(program, proof)
                     return (short if first_open(conditions_of(program, short)) is None else proof,)
                 stuck.append(open_condition)
-            if paid is not None:
+            if paid is not None and not bench.curved:
                 continue
-            begun = Proof(direction, pointwise, shifts, next(_units(program, shifts)), case=case)
+            begun = Proof(direction, pointwise, shifts, units, case=case, curved=bench.curved)
             found = _round_by_round(program, replace(begun, counted=steps, one_return=single, redrawn=again))
             if found is not None:
                 return (found,)
@@ -313,7 +350,10 @@ def _units(program: Program, shifts: dict[int, Expr]) -> Iterator[dict[int, Expr
     fixed = ({param.name for param in program.params} | {"eps", "delta"}) - changed(program.body)
     own: dict[int, Expr] = {}
     for statement in statements(program.body):
-        if isinstance(statement, Draw) and statement.law == "Gauss" and len(program.claim) == 2:
+        if isinstance(statement, Draw) and program.renyi and statement.law in STEPS:
+            rate = _rate(statement.args[0])
+            own[statement.number] = Binary("*", rate, rate) if names(rate) <= fixed else ONE
+        elif isinstance(statement, Draw) and _by_squares(program, statement):
             scale = statement.args[0]
             own[statement.number] = Binary("/", ONE, Binary("*", scale, scale)) if names(scale) <= fixed else ONE
         elif isinstance(statement, Draw) and statement.law in COSTLY:
@@ -322,13 +362,8 @@ def _units(program: Program, shifts: dict[int, Expr]) -> Iterator[dict[int, Expr
             own[statement.number] = ONE if plain else EPS
             if statement.law in ("Laplace", "Exponential") and names(scale) <= fixed:
                 own[statement.number] = Binary("/", ONE, scale)
-            elif statement.law in ("Geometric", "TruncGeometric", "Steps") and names(scale) <= fixed:
-                exponent = (
-                    scale.args[0]
-                    if isinstance(scale, FunctionCall) and scale.name == "exp"
-                    else FunctionCall("ln", (scale,))
-                )
-                own[statement.number] = Unary("-", exponent)
+            elif statement.law in (*STEPS, "Steps") and names(scale) <= fixed:
+                own[statement.number] = _rate(scale)
         elif isinstance(statement, Draw) and _is_turn(shifts.get(statement.number)):
             own[statement.number] = _odds(program, statement)
     yield own
@@ -344,6 +379,13 @@ def _units(program: Program, shifts: dict[int, Expr]) -> Iterator[dict[int, Expr
         yield own | divided
     if any(unit != EPS for unit in own.values()):
         yield dict.fromkeys(own, EPS)
+
+
+def _by_squares(program: Program, draw: Draw) -> bool:
+    """Whether noise on the real numbers is charged by the square of its move."""
+    if program.renyi:
+        return draw.law in ("Gauss", "Laplace")
+    return draw.law == "Gauss" and len(program.claim) == 2
 
 
 def _is_turn(node: Expr | None) -> bool:

@@ -82,7 +82,7 @@ def shifts_to_try(
     """
     found = {}
     for draw, uses in uses_of(program, direction).items():
-        gauss = draw.law == "Gauss" and len(program.claim) == 2
+        gauss = draw.law == "Gauss" and (len(program.claim) == 2 or bool(program.renyi))
         whole = ("Geometric", "TruncGeometric", "Steps")
         if gauss or draw.law in ("Laplace", "Exponential", *whole) or draw.number == site:
             answers = ("#answer", "#second") if second else ("#answer",) if pointwise else ()
@@ -451,8 +451,16 @@ def _note(where: list[Expr], node: Expr) -> None:
 
 
 def _note_inside(where: list[Expr], node: Expr) -> None:
-    """Of a value that also reads what is drawn later, note those parts that do not: `max(c + noise, later)`."""
+    """Of a value that also reads what is drawn later, note those parts that do not: `max(c + noise, later)`, and of a
+    sum the summands that do not, in whichever order it is written: `c - later + noise`.
+    """
     if LATER in names(node):
+        rest: Expr = ZERO
+        for sign, part in summands_of(node):
+            if LATER not in names(part):
+                rest = plus(rest, part) if sign > 0 else minus(rest, part)
+        if rest != Var(NOISE):
+            _note(where, rest)
         for part in parts(node):
             if part != Var(NOISE) and LATER not in names(part):
                 _note(where, part)

@@ -9,18 +9,19 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from math import log
+from math import exp, log, tanh
 from typing import Any
 
 from sfumato.verify.cases import AdjacentCase, Dice, to_floats
 from sfumato.verify.kernel.product import is_quiet
 from sfumato.verify.kernel.redraws import made_again
+from sfumato.verify.kernel.renyi import SYMMETRIC
 from sfumato.verify.kernel.turned import TURN
 from sfumato.verify.prover.elements import waits_of
 from sfumato.verify.prover.rewrite import rebuilt
 from sfumato.verify.prover.sites import answers_of, second_answers
 from sfumato.verify.run import REJECTED, AtDraw, AtLoop, Env, NotRun, RunFault, Runner, Running, TooLong
-from sfumato.verify.tree import Expr, FunctionCall, Program, Var, parts
+from sfumato.verify.tree import Draw, Expr, FunctionCall, Program, Var, parts
 
 Ghost = Callable[[Env, Env], Any]
 TOLERANCE = 1e-9
@@ -60,6 +61,7 @@ class Bench:
         self.direction = direction
         self.waits = waits_of(program, direction)
         self.curve: int | None = None  # the draw that is paid with delta
+        self.curved: frozenset[int] = frozenset()  # draws that are charged by their curves, in a Rényi claim
         self.tail: tuple[int, str, Expr] | None = None  # the draw whose far values are left to delta
         self.places = tuple(
             next(iter(found.values()), None) for found in (answers_of(program), second_answers(program))
@@ -125,7 +127,8 @@ class Bench:
                 if self.tail is not None and self.tail[0] == first.draw.number and self._is_far(noise, trial):
                     return True
                 shift = self._shift(first, ones, twos, noise, shifts)
-                gauss = first.draw.law == "Gauss" and len(self.program.claim) == 2
+                gauss = first.draw.law == "Gauss" and len(self.program.claim) != 1
+                squared = gauss and not self.program.renyi
                 if first.draw.law == "Choice" and isinstance(first.draw.args[0], Var):
                     trial.ratios[first.draw.args[0].name] = _ratios(first.args[0], second.args[0], trial.one["eps"])
                 if first.draw.number == self.curve:
@@ -134,14 +137,15 @@ class Bench:
                     price = _square(first, second, shift) if gauss else priced(first, second, noise, shift)
                 if price is None:
                     return False
-                if gauss:
+                if squared:
                     trial.moves[first.draw.number] = abs(shift - (second.args[1] - first.args[1]))
                 price = 2 * price if first.draw.number in self.again else price
                 if first.draw.number == self.curve:
                     trial.far, price = price, 0.0
+                counted, price = self._charged(trial, first.draw, price)
                 if first.draw.number in units:
-                    spent[first.draw.number] += price / units[first.draw.number]
-                cost, squares = (cost, squares + price) if gauss else (cost + price, squares)
+                    spent[first.draw.number] += counted / units[first.draw.number]
+                cost, squares = (cost, squares + price) if squared else (cost + price, squares)
                 stops = [_advance(runs[0], kept(first, noise)), _advance(runs[1], kept(second, noise + shift))]
             elif isinstance(first, AtLoop) and is_quiet(first.loop.body):
                 if watch is not None and first.loop.number in waiting:
@@ -156,6 +160,16 @@ class Bench:
                 return self._ends(trial, first[0], second[0], cost, pointwise=pointwise)
             else:
                 return False
+
+    def _charged(self, trial: Trial, draw: Draw, price: float) -> tuple[float, float]:
+        """What a draw counts towards its unit, and at least how much it is charged: a Rényi claim has curves."""
+        if not self.program.renyi or draw.law not in SYMMETRIC:
+            return price, price
+        moved = price**0.5 if draw.law == "Gauss" else price
+        trial.moves[draw.number] = max(moved, trial.moves.get(draw.number, 0.0))
+        order = [float(self.runner.code(node)(trial.one)) for node in self.program.renyi[:-1]]
+        charged = divergence(draw.law, moved, *order)
+        return (moved if draw.number in self.curved else moved**2), charged
 
     def _is_far(self, noise: float, trial: Trial) -> bool:
         """Whether noise lies where delta pays for everything."""
@@ -181,7 +195,7 @@ class Bench:
             return True
         if "#second" in trial.ghosts and not same(self.shown(first, 1), trial.ghosts["#second"]):
             return True
-        claim = self.runner.code(self.program.claim[0])(trial.one)
+        claim = self.runner.code((*self.program.claim, *self.program.renyi[-1:])[0])(trial.one)
         return same(first, second) and cost * self.program.group <= claim + TOLERANCE
 
     def _see(self, trial: Trial, loop: int, one: Env, two: Env, spent: dict[int, float]) -> None:
@@ -299,6 +313,22 @@ def priced(first: AtDraw, second: AtDraw, noise: float, shift: float) -> float |
     if first.draw.law in ("Geometric", "TruncGeometric"):
         return None if shift != int(shift) else abs(shift) * -log(first.args[0])
     return None if shift or first.args != second.args else 0.0
+
+
+def divergence(law: str, moved: float, order: float | None = None) -> float:
+    """About the Rényi divergence of a law from itself, moved by so many nats; without an order its greatest quotient
+    by orders. For looking.
+    """
+    if law == "Gauss" or not moved:
+        return (order or 1.0) * moved**2 / 2
+    if order is None:
+        return moved - 1 + exp(-moved) if law == "Laplace" else moved * tanh(moved / 2)
+    up, down, less = (order - 1) * moved, -order * moved, order - 1
+    if law == "Laplace":
+        inside = (order + less * exp(down - up)) / (2 * order - 1)
+    else:
+        inside = (1 + exp(down - up)) / (1 + exp(-moved))
+    return (up + log(inside)) / less
 
 
 def _distance(first: AtDraw, second: AtDraw, shift: float) -> float | None:

@@ -16,7 +16,7 @@ from typing import Any
 
 from sfumato.verify.cases import Dice, Maker
 from sfumato.verify.effort import EffortSpent, spend
-from sfumato.verify.refuter.chances import NotComputed, with_precision
+from sfumato.verify.refuter.chances import NotComputed, scale_ball, with_precision
 from sfumato.verify.refuter.events import OutputPattern, OutputSet, Test, chance_of, leaves_of
 from sfumato.verify.refuter.forms import Form
 from sfumato.verify.refuter.listed import law_at, with_floats
@@ -28,8 +28,8 @@ from sfumato.verify.tree import Program, draws_of
 
 WORK, POINTS, WAYS, STATES = 6_000, 6, 24, 4_000
 """Work (about ways times noises) before the search gives up; points of a way, ways of a pair, states of a law."""
-HALF = Fraction(1, 8)
-"""Half the width of a box."""
+HALF, FINE = Fraction(1, 8), 10**4
+"""Half the width of a box; bounds that are computed are multiples of 1/FINE."""
 _FAILED = (NotRun, NotComputed, TooManyPaths, RunFault, TooLong, TypeError, ArithmeticError)
 
 
@@ -81,7 +81,8 @@ class Boxes:
         limits = [real(part, one) for part in self.program.claim]
         seen: set[OutputPattern] = set()
         lines = (event for way in ways[0] for event in _half_lines(way)) if len(limits) > 1 else ()
-        for event in chain(lines, (event for way in ways[0] for event in _events(way))):
+        cuts = _best_cuts(ways, float(limits[0].mid())) if len(limits) > 1 else ()
+        for event in chain(lines, cuts, (event for way in ways[0] for event in _events(way))):
             if event in seen:
                 continue
             seen.add(event)
@@ -125,6 +126,27 @@ def _half_lines(way: ProgramPath) -> Iterator[OutputPattern]:
             edge = leaves[0].constant - slope * test.constant / test.factors[0][1]
             for sign in (">=", "<="):
                 yield OutputPattern(shape, (None,), (Test(((0, Fraction(1)),), sign, edge),))
+
+
+def _best_cuts(ways: list[list[ProgramPath]], claim: float) -> Iterator[OutputPattern]:
+    """Where one number with Laplace noise is shown: all on the side of the first centre on which the loss exceeds the
+    claim. What that event loses beyond the claim is the whole delta.
+    """
+    if any(len(found) != 1 or found[0].tests or len(found[0].noises) != 1 for found in ways):
+        return
+    (first,), (second,) = ways
+    shape, leaves = leaves_of(first.output)
+    other_shape, others = leaves_of(second.output)
+    if shape != other_shape or first.noises[0].law != "Laplace" or second.noises[0].law != "Laplace":
+        return
+    for place, (form, moved) in enumerate(zip(leaves, others, strict=True)):
+        if isinstance(form, Form) and isinstance(moved, Form) and form.factors == moved.factors:
+            step = moved.constant - form.constant
+            width = float(scale_ball(first.noises[0].scale).mid()) * abs(float(form.factors[0][1]))
+            back = Fraction(round(claim * width / 2 * FINE), FINE) * (1 if step > 0 else -1)
+            edge = form.constant + step / 2 - back
+            kept = tuple(None if isinstance(leaf, Form) else leaf for leaf in leaves)
+            yield OutputPattern(shape, kept, (Test(((place, Fraction(1)),), "<=" if step > 0 else ">=", edge),))
 
 
 def _points(way: ProgramPath) -> Iterator[dict[int, Fraction]]:

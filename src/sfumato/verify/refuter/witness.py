@@ -80,7 +80,7 @@ def _witness(
 ) -> Witness:
     (one, two), (first, second) = inputs, chances
     rest = first - (limits[1] if len(limits) > 1 else 0)
-    loss = "infinite" if second == 0 else _floor((rest.lower() / second.upper()).log())
+    loss = "infinite" if second == 0 else floor_text((rest.lower() / second.upper()).log())
     return Witness(one, two, event, _text(first), _text(second), loss, _text(limits[0]), float(first.mid()))
 
 
@@ -151,7 +151,7 @@ def _text(found: Any) -> str:
     return str(found.str(12, radius=False))
 
 
-def _floor(found: Any) -> str:
+def floor_text(found: Any) -> str:
     """A number that is certainly not above: six digits, rounded down."""
     low = found.lower()
     digits = int((low * 10**6).floor().unique_fmpz())

@@ -18,7 +18,8 @@ from sfumato.verify.finite.signs import ParameterDomain
 from sfumato.verify.kernel.pair import CouplingCase, CouplingProof, ideal, turned_body
 from sfumato.verify.kernel.uncovered import NoProofRule
 from sfumato.verify.lexer import place
-from sfumato.verify.relational.finding import Finding, event_of
+from sfumato.verify.relational.documents import event_of
+from sfumato.verify.relational.finding import Finding
 from sfumato.verify.relational.inputs import ProgramInputs
 from sfumato.verify.run import AtDraw, Env, NotRun, RunFault, Runner, TooLong
 from sfumato.verify.show import show, show_draw

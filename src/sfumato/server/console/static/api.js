@@ -8,6 +8,7 @@ export class Refused extends Error {
 
 export class Lost extends Error {}
 
+const OPEN = ["/login", "/api/class"]; // for people who are not in yet
 let known = null;
 let leaving = false;
 addEventListener("pageshow", () => (leaving = false));
@@ -23,7 +24,7 @@ export async function call(path, { body, headers = {}, signal, raw = false } = {
     asked.method = "POST";
     asked.body = JSON.stringify(body);
     asked.headers["Content-Type"] = "application/json";
-    if (path !== "/login") asked.headers["X-CSRF-Token"] = (await me()).csrf ?? "";
+    if (!OPEN.includes(path)) asked.headers["X-CSRF-Token"] = (await me()).csrf ?? "";
   }
   let reply;
   try {
@@ -34,7 +35,7 @@ export async function call(path, { body, headers = {}, signal, raw = false } = {
   }
   if (reply.ok) return raw ? reply : reply.status === 204 ? null : reply.json();
   const fields = await reply.json().catch(() => ({}));
-  if (reply.status === 401 && path !== "/login") {
+  if (reply.status === 401 && !OPEN.includes(path)) {
     if (!leaving) location.assign(`/login?next=${encodeURIComponent(location.pathname + location.search)}`);
     leaving = true; // two replies that say so at once are one way out
   }

@@ -56,7 +56,7 @@ function show(found, asked) {
   showPreview($("preview"), found, { rows: state.rows, onRows });
   if (!found.refused || asked.sql !== state.typed) showRefusal(found.refused);
   else later(found.refused, asked.sql); // while somebody types, an unfinished query is no mistake
-  if (state.standing) showBudget(state.standing, found.before?.queries);
+  if (state.standing) showBudget(state.standing, found);
   const cost = found.cost?.epsilon ?? null;
   if (cost !== null && toNumber(cost) && !document.activeElement?.matches?.("#epsilon, #slider")) setPrice(toNumber(cost));
   const button = $("ask");
@@ -99,7 +99,9 @@ async function ask(asked = question(), name = key()) {
     const answer = await call("/api/query", { body: asked, headers: { "Idempotency-Key": name } });
     const exact = state.preview && state.preview.asked.sql === asked.sql ? state.preview.found : await call("/api/explain", { body: asked });
     const laws = exact.columns.map((column, number) => ({ number, name: column.name, drawn: column.law !== "exact" }));
+    state.shown = asked.sql;
     showResult($("result"), answer, { asked, laws, onLaw: law(asked), onDraw: (number) => drawLaw(asked, number), onCopy: copyIt, onExport: (kind, what) => exportAs(kind, what, schema.data) });
+    tellStale(); // somebody may have typed on meanwhile
     say("");
     state.past.unshift(asked.sql);
     state.at = -1;
@@ -122,7 +124,7 @@ const copyIt = (kind, asked) => copyAs(kind, asked.within || asked.epsilon ? ask
 
 async function refreshBudget() {
   state.standing = await call("/api/budget");
-  showBudget(state.standing, state.preview?.found.before?.queries);
+  showBudget(state.standing, state.preview?.found);
 }
 
 const soon = pause(preview, 250);
@@ -130,8 +132,18 @@ const later = pause((refused, sql) => sql === question().sql && showRefusal(refu
 const typed = () => {
   state.typed = editor.text().trim();
   tabs?.write(editor.text());
+  tellStale();
   soon();
 };
+
+// An answer stays while the next query is written; it says that it belongs to the one before.
+function tellStale() {
+  const host = $("result");
+  const stale = Boolean(state.shown) && host.childElementCount > 0 && state.typed !== state.shown;
+  host.classList.toggle("stale", stale);
+  const head = host.querySelector(".headline h2");
+  if (head) head.textContent = stale ? "Answer to the previous query" : "Answer";
+}
 
 function listen() {
   $("ask").addEventListener("click", () => ask());

@@ -26,13 +26,15 @@ export function planOf(answer) {
 }
 
 export function chartOf(answer, plan, measure) {
+  const unknown = new Set(answer.unknown.filter(([, column]) => column === measure).map(([row]) => row)); // a bar would be a number
   const all = answer.rows.map((row, i) => ({
+    unknown: unknown.has(i),
     name: plan.keys.map((k) => (row[k] === null ? "NULL" : String(row[k]))).join(" · "),
     at: plan.key === null ? null : position(row[plan.key], answer.types[plan.key]),
     value: toNumber(row[measure]),
     ends: (answer.intervals[i][measure] ?? [null, null]).map(toNumber),
     said: shown(row[measure], answer.intervals[i][measure], answer.types[measure]),
-  })).filter((one) => one.value !== null && Number.isFinite(one.value));
+  })).filter((one) => one.value !== null && Number.isFinite(one.value) && !one.unknown);
   if (plan.kind === "map") {
     const { picture, said } = cellMap(all, answer.columns[measure], wide());
     return h("figure", {}, picture, h("figcaption", { class: "quiet" }, said));
@@ -43,7 +45,8 @@ export function chartOf(answer, plan, measure) {
   const picture = plan.kind === "bars" ? bars(drawn, name) : points(drawn, name, plan.kind === "line", answer.columns[plan.key], answer.types[plan.key]);
   return h("figure", {}, picture, h("figcaption", { class: "quiet" },
     `${plan.kind === "line" && drawn.length > MOST_WHISKERS ? "The band contains" : "Whiskers contain"} the exact number with ${brief(toNumber(answer.confidence) * 100)} % confidence.`,
-    left > 0 ? ` ${plan.kind === "bars" ? "The first " : "The lowest and highest of neighbouring rows: "}${many(drawn.length)} of ${many(all.length)} rows are drawn.` : ""));
+    left > 0 ? ` Showing ${plan.kind === "bars" ? "the first " : ""}${many(drawn.length)} of ${many(all.length)} rows${plan.kind === "bars" ? "" : ": the minimum and maximum of each interval"}.` : "",
+    unknown.size ? ` ${many(unknown.size)} unknown ${unknown.size === 1 ? "number is" : "numbers are"} not drawn.` : ""));
 }
 
 const many = (number) => number.toLocaleString("en");

@@ -55,9 +55,18 @@ const written = (name) => (/^[a-z_][a-z0-9_]*$/.test(name) ? name : `"${name.rep
 // Tables, columns, aliases, WITH names, and the values of a list inside quotes.
 function completer(schema, tell) {
   const tables = schema.tables.map((table) => [table.name, table.columns.map((column) => column.name)]);
-  const details = new Map(schema.tables.flatMap((table) => table.columns.map((column) => [column.name, tell(column)])));
+  const owners = new Map(tables.map(([name, columns]) => [columns, name])); // an alias has the very columns of its table
+  const details = new Map(schema.tables.flatMap((table) => table.columns.map((column) => [`${table.name}.${column.name}`, tell(column)])));
   const lists = new Map(schema.tables.flatMap((t) => t.columns.filter((c) => c.values).map((c) => [c.name, c.values])));
-  const column = (name) => ({ label: written(name), detail: details.get(name) ?? "", type: "property", boost: 2 });
+  const column = ([name, detail]) => ({ label: written(name), detail, type: "property", boost: 2 });
+  // Each column once; where tables differ in what they say of it, their names.
+  const columnsOf = (sources) => {
+    const said = new Map();
+    for (const columns of sources) {
+      for (const name of columns) said.set(name, [...(said.get(name) ?? []), [owners.get(columns), details.get(`${owners.get(columns)}.${name}`) ?? ""]]);
+    }
+    return [...said].map(([name, all]) => [name, new Set(all.map(([, detail]) => detail)).size === 1 ? all[0][1] : `in ${[...new Set(all.map(([table]) => table ?? "a sub-query"))].join(", ")}`]);
+  };
 
   return (context) => {
     const before = context.state.sliceDoc(0, context.pos);
@@ -71,18 +80,19 @@ function completer(schema, tell) {
     const dotted = /([A-Za-z_]\w*)\.(\w*)$/.exec(before);
     if (dotted) {
       const columns = found.get(dotted[1]) ?? new Map(tables).get(dotted[1]);
-      return columns ? { from: context.pos - dotted[2].length, options: columns.map(column) } : null;
+      return columns ? { from: context.pos - dotted[2].length, options: columnsOf([columns]).map(column) } : null;
     }
     const word = /[A-Za-z_]\w*$/.exec(before);
     if (!word && !context.explicit) return null;
     const names = new Set([...tables.map(([name]) => name), ...found.keys()]);
     names.delete(word?.[0]); // what is being written behind a table looks like its alias
-    const columns = new Set(found.size ? [...found.values()].flat() : tables.flatMap(([, list]) => list));
+    const columns = columnsOf(found.size ? found.values() : tables.map(([, list]) => list));
+    const source = /\b(?:from|join)\s+\w*$/i.test(before); // there a table stands, not a column
     return {
       from: context.pos - (word ? word[0].length : 0),
       options: [
-        ...[...columns].map(column),
-        ...[...names].map((name) => ({ label: written(name), detail: "table", type: "class", boost: 1 })),
+        ...columns.map(column),
+        ...[...names].map((name) => ({ label: written(name), detail: "table", type: "class", boost: source ? 50 : 1 })),
         ...AGGREGATES.map((name) => ({ label: name, type: "function" })),
         ...KEYWORDS,
       ],

@@ -1,7 +1,7 @@
 // The bar above every page: where one is, what is left, who one is.
 import { call, me } from "./api.js";
 import { $, h, word } from "./dom.js";
-import { brief, toNumber } from "./numbers.js";
+import { brief, currencyOf, enoughFor, SYMBOLS, toNumber } from "./numbers.js";
 
 const PAGES = [
   ["/", "Ask", ["analyst", "owner"]],
@@ -58,26 +58,27 @@ export function themeButton() {
 }
 
 // What is left, as people count it: questions first, then epsilon.
-export function showBudget(standing, queries = null) {
-  const [total, left] = [standing.total, standing.remaining].map((part) => toNumber(part.epsilon ?? part.rho));
-  const sign = standing.total.epsilon === null ? "ρ" : "ε";
+export function showBudget(standing, preview = null) {
+  const currency = currencyOf(standing.remaining);
+  const [total, left] = [standing.total, standing.remaining].map((part) => toNumber(part[currency]));
   const part = total > 0 ? Math.max(0, Math.min(1, left / total)) : 0;
   const bar = h("span", { class: "left" });
   bar.style.width = `${part * 100}%`;
-  const text = `${brief(left)} of ${brief(total)} ${sign} left`;
+  const text = `${brief(left)} of ${brief(total)} ${SYMBOLS[currency]} left`;
   gauge.replaceChildren(
     h("span", { class: "words" }, text),
     h("span", { class: "track", role: "meter", "aria-label": "Budget", "aria-valuemin": 0, "aria-valuemax": total, "aria-valuenow": left, "aria-valuetext": text }, bar),
-    h("span", { class: "words quiet" }, tellMore(standing.queries, queries)),
+    h("span", { class: "words quiet" }, tellMore(standing, preview)),
   );
   gauge.classList.toggle("low", part < 0.2);
   gauge.hidden = false;
 }
 
 // Like the question that is written, if there is one; else at the usual price.
-function tellMore(usual, like) {
-  if (like !== null && like > 0) return `about ${brief(like)} more like this`;
-  return usual > 0 ? `about ${brief(usual)} more at the default cost` : "spent: repeated queries stay free";
+function tellMore(standing, preview) {
+  const { cost, before } = preview ?? {};
+  if (cost && before?.queries > 0 && (toNumber(cost.epsilon) || toNumber(cost.rho))) return enoughFor(before.queries, cost, before);
+  return standing.queries > 0 ? enoughFor(standing.queries, { epsilon: standing.query_epsilon }, standing.remaining) : "spent: repeated queries stay free";
 }
 
 export function say(text, { kind = "", action = null } = {}) {

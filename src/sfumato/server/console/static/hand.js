@@ -47,8 +47,8 @@ export function copyAs(kind, asked, about) {
     }
   };
   const signed = location.protocol === "https:" ? " A self-signed certificate needs --cacert." : "";
-  const note = { curl: `TOKEN comes from \`sfumato user token NAME\`.${signed}`, psql: "The password is asked for, or comes from PGPASSWORD." }[kind] ?? "The password comes from PGPASSWORD.";
-  openDialog(`As ${kind}`, h("pre", { class: "code", tabindex: 0 }, text), h("p", { class: "quiet" }, note, " The same question again costs nothing."), h("p", {}, h("button", { class: "main", onclick: copy }, "Copy"), done));
+  const note = { curl: `TOKEN comes from \`sfumato user token NAME\`.${signed}`, psql: "psql asks for the password, or reads it from PGPASSWORD." }[kind] ?? "The password is read from PGPASSWORD.";
+  openDialog(`As ${kind}`, h("pre", { class: "code", tabindex: 0 }, text), h("p", { class: "quiet" }, note, " Repeating this query is free."), h("p", {}, h("button", { class: "main", onclick: copy }, "Copy"), done));
 }
 
 // A file of an answer that was paid for: looked at first, so that a new data version is not paid for unasked.

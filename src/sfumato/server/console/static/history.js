@@ -25,7 +25,7 @@ async function more(before) {
   else $("list").replaceChildren(rows.length ? tableOf(["when (UTC)", "query", "cost", "outcome", "receipt"], rows, { name: "Queries", right: [2], kind: "statement" }) : h("p", { class: "empty" }, "Nothing yet. ", h("a", { href: "/" }, "Ask your first question"), ". You see its cost first."));
   body = $("list").querySelector("tbody");
   $("list").querySelector(".earlier")?.remove();
-  if (page.next !== null) $("list").append(h("button", { class: "earlier", onclick: () => more(page.next) }, "Earlier ones"));
+  if (page.next !== null) $("list").append(h("button", { class: "earlier", onclick: () => more(page.next) }, "Show earlier queries"));
 }
 
 async function begin() {

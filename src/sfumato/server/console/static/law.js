@@ -9,7 +9,7 @@ export const lawOf = (asked, column) => call("/api/law", { body: { ...asked, col
 const sentence = (text) => `${text.charAt(0).toUpperCase()}${text.slice(1)}.`;
 
 // What the answer changes in an attacker's odds; where that has no bound of its own, why.
-export const odds = (law) => (law.at_most === null ? sentence(law.why) : `An attacker who knows everybody else and holds it 50 % likely that Bob is in the data holds it at most ${percent(law.at_most)} likely after this ${law.pictures.length > 1 ? "result" : "number"}.`);
+export const odds = (law) => (law.at_most === null ? sentence(law.why) : `An attacker who knows everybody else and thinks it 50 % likely that Bob is in the data can become at most ${percent(law.at_most)} sure after this ${law.pictures.length > 1 ? "result" : "number"}.`);
 
 // For one number alone there is no chart, but there is its law.
 export async function drawLaw(asked, column) {
@@ -20,9 +20,9 @@ export async function drawLaw(asked, column) {
 
 export async function showLaw(asked, column) {
   const law = await lawOf(asked, column);
-  if (!law.pictures.length) return openDialog("What one person changes", h("p", {}, "There is no picture of this column: ", law.why, "."));
-  openDialog("What one person changes",
-    h("p", {}, "These are exact probabilities of what is drawn: grey if Bob is not among the people, blue if he is."),
+  if (!law.pictures.length) return openDialog("Effect of one person", h("p", {}, "There is no picture of this column: ", law.why, "."));
+  openDialog("Effect of one person",
+    h("p", {}, "Exact probabilities of each output: grey without Bob in the data, blue with him."),
     ...law.pictures.flatMap((one) => [about(law, one), h("div", { class: "picture" }, picture(one.svg)), h("details", {}, h("summary", {}, "As a table"), tableOf(one))]),
     h("p", {}, odds(law)),
   );
@@ -35,7 +35,7 @@ export function about(law, one) {
   return h("p", { class: "quiet" },
     plain ? null : [law.law === "exponential" ? "What is drawn: " : "Released for it: ", h("strong", {}, one.what), ". "],
     moves,
-    one.assumed === null ? null : `The probability of each value depends on the rows, which no picture may show. So this is the distribution for ${one.assumed}; Bob is one more person, in the worst case.`);
+    one.assumed === null ? null : `The probability of each value depends on the rows, which a picture must not reveal. So this is the distribution for ${one.assumed}; Bob is one more person, in the worst case.`);
 }
 
 export function tableOf(one) {

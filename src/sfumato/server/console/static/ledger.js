@@ -3,12 +3,12 @@ import { call, Refused } from "./api.js";
 import { $, h, word } from "./dom.js";
 import { frame, say } from "./frame.js";
 import { openDialog } from "./hand.js";
-import { brief } from "./numbers.js";
+import { brief, toNumber } from "./numbers.js";
 import { burn, moment, priceOf, standings, tableOf } from "./statement.js";
 
 const WORDS = { opened: "ledger opened", policy: "policy", debit: "query", answer: "answered", failed: "failed", frozen: "frozen", thawed: "unfrozen", reopened: "reopened" };
 const PAGE = 100;
-let user, spending;
+let user, spending, answers = false;
 
 function rowOf(entry) {
   const { body } = entry;
@@ -24,14 +24,21 @@ function rowOf(entry) {
   );
 }
 
+// Each answer is an entry too, which says no more than the charge before it.
+function answersToggle() {
+  const box = h("input", { type: "checkbox", id: "answers", checked: answers, onchange: () => { answers = box.checked; list(spending.entries).catch(tell); } });
+  return h("p", { class: "quiet" }, h("label", {}, box, " Show entries for stored answers (one after each answered query)"));
+}
+
 async function list(last) {
   const after = Math.max(0, last - PAGE);
   const page = await call(`/api/ledger?after=${after}&limit=${PAGE}`);
-  const rows = page.entries.filter((entry) => entry.seq <= last && entry.kind !== "answer").reverse().map(rowOf);
-  if (last === spending.entries) $("list").replaceChildren(tableOf(["entry", "when (UTC)", "what", "who", "cost", "", "receipt"], rows, { name: "Entries", right: [0, 4], kind: "statement" }));
+  const rows = page.entries.filter((entry) => entry.seq <= last && (answers || entry.kind !== "answer")).reverse().map(rowOf);
+  if (last === spending.entries) $("list").replaceChildren(tableOf(["entry", "when (UTC)", "what", "who", "cost", "query or event", "receipt"], rows, { name: "Entries", right: [0, 4], kind: "statement" }));
   else $("list").querySelector("tbody").append(...rows);
+  if (last === spending.entries) $("list").prepend(answersToggle());
   $("list").querySelector(".earlier")?.remove();
-  if (after > 0) $("list").append(h("button", { class: "earlier", onclick: () => list(after) }, "Earlier ones"));
+  if (after > 0) $("list").append(h("button", { class: "earlier", onclick: () => list(after) }, "Show earlier entries"));
 }
 
 function tellChain(text, kind = "") {
@@ -43,9 +50,9 @@ async function verify() {
   tellChain("Recomputing every hash, cost and sum …");
   try {
     const report = await call("/api/ledger/verify");
-    tellChain(`The chain holds: ${brief(report.entries, 9)} entries, ${brief(report.debits, 9)} charges, ${brief(report.answers, 9)} answers recomputed. Head ${report.hash.slice(0, 12)}…`, "good");
+    tellChain(`The chain is intact: ${brief(report.entries, 9)} entries, ${brief(report.debits, 9)} charges, ${brief(report.answers, 9)} answers recomputed. Head ${report.hash.slice(0, 12)}…`, "good");
   } catch (error) {
-    tellChain(`The chain does not hold: ${error.message}. ${error.detail ?? ""}`, "broken");
+    tellChain(`The chain is broken: ${error.message}. ${error.detail ?? ""}`, "broken");
   }
 }
 
@@ -73,12 +80,12 @@ function freezer() {
     await refresh();
   };
   if (spending.frozen) return h("span", { class: "group" }, h("strong", { class: "bad" }, "Frozen: no query is answered"), h("button", { onclick: () => turn(false).catch(tell) }, "Unfreeze"));
-  const ask = () => openDialog("Freeze all answers?", h("p", {}, "No query is answered until an owner unfreezes: by no interface, and not from stored answers either. The ledger records who froze it."), h("p", {}, h("button", { class: "danger", onclick: () => turn(true).catch(tell) }, "Freeze"), h("button", { class: "plain", onclick: () => $("dialog").close() }, "Cancel")));
+  const ask = () => openDialog("Freeze all answers?", h("p", {}, "No interface answers queries until an owner unfreezes the ledger. That includes stored answers. The ledger records who froze it."), h("p", {}, h("button", { class: "danger", onclick: () => turn(true).catch(tell) }, "Freeze"), h("button", { class: "plain", onclick: () => $("dialog").close() }, "Cancel")));
   return h("button", { class: "danger", onclick: ask }, "Freeze");
 }
 
 function tell(error) {
-  if (error instanceof Refused && error.sqlstate === "58030") tellChain(`The chain does not hold: ${error.message}. ${error.detail ?? ""}`, "broken");
+  if (error instanceof Refused && error.sqlstate === "58030") tellChain(`The chain is broken: ${error.message}. ${error.detail ?? ""}`, "broken");
   else say([error.message, error.hint].filter(Boolean).join(". "), { kind: "bad" });
 }
 
@@ -86,14 +93,26 @@ async function refresh() {
   try {
     spending = await call("/api/spending");
   } catch (error) {
-    if (error instanceof Refused) tellChain(`The chain does not hold: ${error.message}. ${error.detail ?? ""}`, "broken");
+    if (error instanceof Refused) tellChain(`The chain is broken: ${error.message}. ${error.detail ?? ""}`, "broken");
     throw error;
   }
-  tellChain(`${brief(spending.entries, 9)} entries in one chain, head ${spending.head.slice(0, 12)}…; verified when you ask.`);
+  tellChain(`${brief(spending.entries, 9)} entries in one chain, head ${spending.head.slice(0, 12)}… (not verified in this session).`);
   $("burn").replaceChildren(burn(spending));
   $("switch").replaceChildren(freezer());
-  $("standings").replaceChildren(standings(await call("/api/budget")));
+  const budget = await call("/api/budget");
+  $("standings").replaceChildren(standings(budget), ...(await inOdds(budget)));
   await list(spending.entries);
+}
+
+// What the budget means for one person; what was spent, where it is counted in epsilon.
+async function inOdds({ total, spent }) {
+  const lowest = total.rho === null ? toNumber(spent.epsilon) : 0; // a total that was lowered below what was spent bounds nothing
+  const parts = [["spent so far", spent], ["the whole budget", total]].filter(([, { epsilon }]) => toNumber(epsilon) && toNumber(epsilon) >= lowest);
+  const lines = parts.map(async ([name, { epsilon, delta }]) => {
+    const { words } = await call(`/api/odds?epsilon=${encodeURIComponent(epsilon)}`);
+    return h("p", { class: "quiet" }, `ε ${brief(epsilon)}, ${name}: ${words}${toNumber(delta) ? " (up to delta)" : ""}.`);
+  });
+  return Promise.all(lines);
 }
 
 async function begin() {

@@ -20,15 +20,18 @@ function tail(t) {
   return Math.min(1, (t * t * total) / 128);
 }
 
-function quantile(confidence) {
+// A radius around the report that holds the true position, as geo retrieve proves it: rounding to the grid included.
+function noiseRadius(made, epsilon, confidence) {
+  const half = (made.metres * Math.sqrt(3)) / 2, widened = Math.exp(Math.min(2 * epsilon * half, 700));
   let low = 0, high = 1;
-  while (tail(high) > 1 - confidence) high *= 2;
+  while (widened * tail(high) > 1 - confidence) high *= 2;
   for (let i = 0; i < 100; i++) {
     const middle = (low + high) / 2;
-    if (tail(middle) > 1 - confidence) low = middle;
+    if (widened * tail(middle) > 1 - confidence) low = middle;
     else high = middle;
   }
-  return high;
+  const flat = high / epsilon + 2 * half + 0.02;
+  return flat / Math.cos(Math.min(flat / 6_356_000, 1.5));
 }
 
 // Metres to the east and to the north of a place.
@@ -50,16 +53,16 @@ function draw() {
   const here = [number("lat"), number("lon")], interest = number("interest");
   const made = new LocationMechanism($("level").value, $("radius").value);
   const epsilon = made.noise.number / made.metres;
-  const noise = quantile(number("confidence")) / epsilon + 2 * made.metres;
+  const noise = noiseRadius(made, epsilon, number("confidence"));
   const seen = report(made, here), cloud = Array.from({ length: CLOUD }, () => report(made, here));
   near(here, seen, cloud, { protect: number("radius"), noise, interest });
   world(here);
   const facts = [
     ["Report", `${seen[0].toFixed(5)}, ${seen[1].toFixed(5)}`],
     ["Noise radius", `${brief(noise)} m`],
-    ["Area of retrieval", `${brief(noise + interest)} m`],
+    ["Retrieval radius", `${brief(noise + interest)} m`],
     ["Grid", `${brief(made.metres)} m`],
-    ["ε for each metre", epsilon.toPrecision(4)],
+    ["ε per metre", epsilon.toPrecision(4)],
   ];
   $("facts").replaceChildren(...facts.flatMap(([name, value]) => [h("dt", {}, name), h("dd", {}, value)]));
 }
@@ -91,7 +94,7 @@ function near(here, seen, cloud, { protect, noise, interest }) {
       circle(here, protect, "protect", `protected within ${brief(protect)} m`),
       circle(here, interest, "interest", `area of interest, ${brief(interest)} m`),
       circle(seen, noise, "noise", `the true position is within ${brief(noise)} m`),
-      circle(seen, noise + interest, "retrieval", `area of retrieval, ${brief(noise + interest)} m`),
+      circle(seen, noise + interest, "retrieval", `retrieval radius, ${brief(noise + interest)} m`),
       dot(here, "true", 5, "true position"), dot(seen, "report", 5, "report"),
       label(here, "true position", above), label(seen, "report", !above),
       s("line", { x1: 16, x2: 16 + bar * scale, y1: SIZE - 16, y2: SIZE - 16, class: "axis scale" }),

@@ -6,6 +6,10 @@ export function toNumber(text) {
   return bottom === undefined ? Number(top) : Number(top) / Number(bottom);
 }
 
+// The currency in which a budget goes on: epsilon, or rho where epsilon is used up or not counted and rho is left.
+export const currencyOf = (left) => (left.epsilon === null || (!toNumber(left.epsilon) && toNumber(left.rho)) ? "rho" : "epsilon");
+export const SYMBOLS = { epsilon: "ε", rho: "ρ" };
+
 export function grouped(text) {
   const [, sign, whole, rest] = /^([-−]?)(\d+)(.*)$/.exec(text) ?? [null, "", text, ""];
   const parts = whole.replace(/\B(?=(\d{3})+$)/g, ",");
@@ -20,6 +24,13 @@ export function brief(value, digits = 3) {
   if (Math.abs(number) >= 10 ** digits) return grouped(number.toFixed(0));
   if (Math.abs(number) < 1e-4) return number.toExponential(digits - 1).replace("-", "−").replace(/\.?0+e/, "e");
   return grouped(String(Number(number.toPrecision(digits))));
+}
+
+// How many queries of one cost a budget allows; where they are more than epsilon divided by it, why.
+export function enoughFor(queries, each, left) {
+  const sign = each.epsilon === null ? "rho" : "epsilon";
+  const composed = sign === "epsilon" && toNumber(left.epsilon) && queries * toNumber(each.epsilon) > toNumber(left.epsilon);
+  return `enough for about ${brief(queries)} ${queries === 1 ? "query" : "queries"} at ${SYMBOLS[sign]} ${brief(each[sign])}${composed ? ", composed with zCDP" : ""}`;
 }
 
 // The step that the half width of an interval leaves meaning to: two digits of it, as gateway/rounding.py does.
@@ -64,4 +75,9 @@ export function shown(value, ends, type, unknown = false) {
   return { text: atStep(number, step, decimals(value)), beside };
 }
 
-export const percent = (value, digits = 1) => `${(Math.ceil(toNumber(value) * 100 * 10 ** digits - 1e-6) / 10 ** digits).toFixed(digits).replace(/\.0$/, "")}\u00a0%`;
+// Rounded up; with more digits where fewer would make a certainty of it.
+export function percent(value, digits = 1) {
+  const up = Math.ceil(toNumber(value) * 100 * 10 ** digits - 1e-6) / 10 ** digits;
+  if (up >= 100 && toNumber(value) < 1 && digits < 6) return percent(value, digits + 1);
+  return `${up.toFixed(digits).replace(/\.0+$/, "")}\u00a0%`;
+}

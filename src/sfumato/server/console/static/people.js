@@ -27,7 +27,7 @@ function personOf(one) {
   const remove = () => call("/api/people/remove", { body: { name: one.name } });
   return h("tr", {},
     h("td", {}, word(one.name)), h("td", {}, one.role),
-    h("td", {}, one.role === "analyst" ? (one.share ? `ε ${one.share}` : h("span", { class: "quiet" }, "what is left of the total")) : h("span", { class: "quiet" }, one.role === "owner" ? "the total" : "cannot query")),
+    h("td", {}, one.role === "analyst" ? (one.share ? `ε ${one.share}` : h("span", { class: "quiet" }, "shared: what is left of the total")) : h("span", { class: "quiet" }, one.role === "owner" ? "the total" : "cannot query")),
     h("td", {}, h("button", { class: "plain", onclick: doing(token) }, "New token"),
       one.name === user.name ? null : h("button", { class: "plain", onclick: () => sure(`Remove ${one.name}?`, "Tokens and sessions are revoked. Spending stays in the ledger.", "Remove", remove) }, "Remove")),
   );
@@ -49,8 +49,8 @@ async function add(name, role) {
 async function refresh() {
   const { users, tokens } = await call("/api/people");
   known = users;
-  $("users").replaceChildren(tableOf(["name", "role", "may spend", ""], users.map(personOf), { name: "People", kind: "statement" }));
-  $("tokens").replaceChildren(tokens.length ? tableOf(["id", "of", "kind", "expires (UTC)", ""], tokens.map(tokenOf), { name: "Tokens", kind: "statement" }) : h("p", { class: "empty" }, "None."));
+  $("users").replaceChildren(tableOf(["name", "role", "budget", ""], users.map(personOf), { name: "People", kind: "statement" }));
+  $("tokens").replaceChildren(tokens.length ? tableOf(["id", "user", "kind", "expires (UTC)", ""], tokens.map(tokenOf), { name: "Tokens", kind: "statement" }) : h("p", { class: "empty" }, "None."));
 }
 
 async function begin() {

@@ -11,7 +11,7 @@ let known, judged;
 export function problemsOf(problems, field) {
   return problems.map((one) => h("div", { class: "refusal" },
     h("p", {}, h("strong", {}, one.line ? `Line ${one.line}: ` : "", one.message), one.hint ? ` ${one.hint}` : ""),
-    one.position ? h("button", { class: "plain", onclick: () => { field.focus(); const at = place(field.value, one.position); field.setSelectionRange(at, at + 3); } }, "Show it") : null));
+    one.position ? h("button", { class: "plain", onclick: () => { field.focus(); const at = place(field.value, one.position); field.setSelectionRange(at, at + 3); } }, "Go to line") : null));
 }
 
 function showDiff(lines) {
@@ -48,7 +48,7 @@ function edit(path, value, complain = null) {
     const text = $("text").value;
     try {
       const done = await call("/api/policy/edit", { body: { text, path, value } });
-      if (text !== $("text").value) throw new Error("The text was changed meanwhile. Try again");
+      if (text !== $("text").value) throw new Error("The text has changed in the meantime. Try again");
       $("text").value = done.text;
       ready();
       await judge();
@@ -67,8 +67,8 @@ function edit(path, value, complain = null) {
 function showWeaker(weaker, also) {
   const list = (kind, title, changes) => (changes.length ? h("div", { class: kind, role: "alert" }, h("strong", {}, title), h("ul", {}, changes.map((one) => h("li", {}, one.words)))) : null);
   $("weaker").replaceChildren(...[
-    list("weaker", "This weakens the promise:", weaker),
-    list("weaker also", "This lets more through, within the same promise:", also),
+    list("weaker", "This weakens the guarantee:", weaker),
+    list("weaker also", "This allows more within the same guarantee:", also),
     weaker.length + also.length ? h("label", { class: "pick" }, h("input", { type: "checkbox", id: "sure" }), weaker.length ? "I want to weaken the promise in this way." : "I want this change.") : null,
   ].filter(Boolean));
 }
@@ -79,11 +79,11 @@ async function apply() {
   const done = await call("/api/policy/apply", { body: { text, mark: known.mark, confirm } });
   known = { ...known, text, mark: done.mark };
   await judge();
-  say(`${done.name} is saved, and the previous version is kept beside it. It takes effect after a reload.`, { action: h("button", { onclick: () => reload().catch(tell) }, "Reload now") });
+  say(`${done.name} is saved, and the previous version is kept next to it. Reload the gateway to apply it.`, { action: h("button", { onclick: () => reload().catch(tell) }, "Reload now") });
 }
 
 async function reload() {
-  say("Reloading policy and rows; running queries finish on the old ones …");
+  say("Reloading policy and data; running queries finish on the old version …");
   const done = await call("/api/policy/reload", { body: {} });
   await judge();
   say(["The new policy is served, and the change is recorded in the ledger.", ...done.warnings].join(" "));

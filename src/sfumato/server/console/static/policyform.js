@@ -1,7 +1,7 @@
 // The policy as a form. The server reads it from the text, and writes each change into the text: nothing is kept here.
 import { $, h, word } from "./dom.js";
 
-const TITLES = { privacy: "Promise", data: "Rows", analysts: "Analysts" };
+const TITLES = { privacy: "Privacy", data: "Rows", analysts: "Analysts" };
 const FIRST = ["epsilon", "delta", "query_epsilon", "adjacency", "timing"]; // what most owners look for
 const TYPES = ["integer", "decimal", "double", "text", "boolean", "date", "timestamp"];
 const named = (path) => JSON.stringify(path);
@@ -39,12 +39,12 @@ function build(groups) {
   const all = (group, some = () => true) => group.fields.filter(some).map((one) => make([...group.path, one.key], one));
   const panel = (title, ...children) => h("section", { class: "panel", "aria-label": title }, h("h2", {}, word(title)), ...children);
   const columnOf = (group) => fold(named(group.path), h("span", {}, word(group.path[3], "mono"), h("span", { class: "quiet domain", "data-of": named(group.path) })), ...all(group),
-    h("p", {}, h("button", { type: "button", class: "plain", onclick: () => change(group.path, null) }, "Remove column"), h("span", { class: "quiet" }, "Queries can then no longer use it.")));
+    h("p", {}, h("button", { type: "button", class: "plain", onclick: () => change(group.path, null) }, "Remove column"), h("span", { class: "quiet" }, "Queries can no longer use it after that.")));
   const columnsOf = (name) => under("tables", name, "columns");
   const tableOf = (group) => panel(`Table ${group.path[1]}`, ...all(group), h("h3", {}, "Columns"), ...columnsOf(group.path[1]).map(columnOf), newColumn(group.path[1]));
   $("form").replaceChildren(
     panel(TITLES.privacy, ...all(privacy, (one) => FIRST.includes(one.key)), fold("more", "More", ...all(privacy, (one) => !FIRST.includes(one.key)))),
-    panel(TITLES.analysts, h("p", { class: "quiet" }, "Analysts without a share may spend all that is left."), ...under("analysts").map(share), newShare()),
+    panel(TITLES.analysts, h("p", { class: "quiet" }, "Analysts without a share can spend whatever is left of the total."), ...under("analysts").map(share), newShare()),
     ...rest.map((group) => panel(TITLES.data, ...all(group))),
     ...under("tables").map(tableOf),
   );

@@ -1,4 +1,4 @@
-// The newest report of the red team: what was tried, what it found, what the promise allows. Made by `sfumato attack`.
+// The newest attack report: what was tried, what it found, what the promise allows. Made by `sfumato attack`.
 import { call } from "./api.js";
 import { $, h, picture, word } from "./dom.js";
 import { frame, say } from "./frame.js";
@@ -21,17 +21,17 @@ function headOf(report) {
     ["against", word(report.target)],
     ["the secret", [word(report.secret.column, "mono"), " is ", word(report.secret.value)]],
     ["the attacker knew", word(report.known.join(", "))],
-    ["people attacked", brief(report.people, 9)],
-    ["a guess without any answers is right", percent(report.base_rate)],
+    ["people whose secret is at stake", brief(report.people, 9)],
+    ["baseline: accuracy of a guess without answers", percent(report.base_rate)],
   ];
   const some = (kind) => report.defences.some((one) => one[kind]);
-  const heading = some("broken") ? "A promise was broken, or nothing was promised" : some("allowed") ? "An attack learns what the promise allows" : "No attack did better than a guess";
+  const heading = some("broken") ? "A guarantee was broken, or there was none" : some("allowed") ? "An attack learns what the guarantee allows" : "No attack did better than a guess";
   const verdict = report.defences.flatMap((one) => [h("p", { class: `chain ${one.broken || one.allowed ? "broken" : "good"}` }, word(one.name), ` ${one.sentence}.`),
     one.promise ? h("p", {}, sentence(one.promise)) : null]);
   return h("section", { class: "panel", "aria-label": "Verdict" }, h("h2", {}, heading), verdict,
     h("dl", { class: "sums facts" }, facts.flatMap(([name, value]) => [h("dt", {}, name), h("dd", {}, value)])),
     report.ledger ? h("p", { class: "quiet" }, sentence(LEDGERS[report.ledger] ?? report.ledger)) : null,
-    h("p", { class: "quiet" }, "Broken: right more often than a guess and than any promise permits, beyond chance. Allowed: more often than a guess, and the promise permits it. Held: no better than a guess, as far as can be told. A failed attack does not show that none would succeed."));
+    h("p", { class: "quiet" }, "Broken: significantly more accurate than a guess, and than any guarantee permits. Allowed: more accurate than a guess, within what the guarantee permits. Held: not measurably better than a guess. A failed attack does not prove that no attack would succeed."));
 }
 
 function summary(report) {
@@ -46,7 +46,7 @@ function lineOf(one) {
   const budget = one.total === null ? "no budget" : `ε ${brief(one.spent)} of ${brief(one.total)}`;
   return h("li", {},
     h("p", {}, h("strong", {}, word(one.defence), ": "), one.words, ".", one.reason && !one.words.includes(one.reason) ? ` ${sentence(one.reason)}` : ""),
-    h("p", { class: "quiet" }, `${brief(one.queries, 9)} questions, ${brief(one.refused, 9)} refused, ${budget}; ${brief(one.seconds.asking)} s asking, ${brief(one.seconds.thinking)} s thinking.`));
+    h("p", { class: "quiet" }, `${brief(one.queries, 9)} queries, ${brief(one.refused, 9)} refused, ${budget}; ${brief(one.seconds.asking)} s querying, ${brief(one.seconds.thinking)} s computing.`));
 }
 
 const asked = (one) => h("pre", { class: "code", tabindex: 0 }, one.sql, one.refused ? `\n-- refused: ${one.refused}` : "");
@@ -54,7 +54,7 @@ const asked = (one) => h("pre", { class: "code", tabindex: 0 }, one.sql, one.ref
 function transcript(one) {
   if (!one.transcript.length) return null;
   const all = one.transcript.length === one.queries;
-  return h("details", {}, h("summary", {}, "What was asked of ", word(one.defence), all ? "" : `: ${one.transcript.length} of ${brief(one.queries, 9)} queries, from the beginning and the end`), one.transcript.map(asked));
+  return h("details", {}, h("summary", {}, "Queries sent to ", word(one.defence), all ? "" : `: ${one.transcript.length} of ${brief(one.queries, 9)} queries, the first and the last`), one.transcript.map(asked));
 }
 
 function section(attack, reports, pictures) {
@@ -65,8 +65,8 @@ function section(attack, reports, pictures) {
     h("div", { class: "attack" },
       h("div", {},
         h("ul", { class: "notes" }, reports.map(lineOf)),
-        won ? [h("p", {}, "The queries that did it:"), ...won.worst.map((sql) => asked({ sql }))] : null,
-        h("p", { class: "quiet" }, `The cheapest defence: ${attack.advice}.`)),
+        won ? [h("p", {}, "Queries that succeeded:"), ...won.worst.map((sql) => asked({ sql }))] : null,
+        h("p", { class: "quiet" }, `Cheapest defence: ${attack.advice}.`)),
       pictures.length ? h("div", {}, pictures.map((svg) => h("div", { class: "picture plain" }, picture(svg)))) : null),
     reports.map(transcript),
   );

@@ -5,7 +5,7 @@ import { frame, say } from "./frame.js";
 import { brief } from "./numbers.js";
 import { moment, tableOf } from "./statement.js";
 
-const ROLES = [["", "leave out"], ["quasi", "quasi-identifier"], ["sensitive", "sensitive"], ["keep", "keep as it is"]];
+const ROLES = [["", "leave out"], ["quasi", "quasi-identifier"], ["sensitive", "sensitive"], ["keep", "keep unchanged"]];
 const tell = (error) => say([error.message, error.detail, error.hint].filter(Boolean).join(". "), { kind: "bad" });
 let tables = [];
 
@@ -68,13 +68,16 @@ async function compare() {
     found.picture ? h("div", { class: "picture plain" }, picture(found.picture)) : null));
 }
 
-const faultOf = (one) => h("li", {}, h("strong", {}, one.kind), one.column ? [" in ", word(one.column, "mono")] : "", `: ${one.words}.`);
+const faultOf = (one) => h("li", {}, h("strong", {}, one.kind), one.column ? [" in ", word(one.column, "mono")] : "", `: ${one.words}. ${one.hint}`);
 const linkOf = (one) => h("a", { href: `/api/release/file?name=${encodeURIComponent(one.name)}`, download: `release-${one.name}` }, "Download CSV");
 
 function verdict(check) {
-  if (!check) return h("p", { class: "quiet" }, "This table is too large to be checked here: run sfumato release-check on the file.");
+  if (!check) return h("p", { class: "quiet" }, "This table is too large to check here. Run sfumato release-check on the file.");
   const reached = [`k = ${check.k}`, check.l.distinct === null ? null : `l = ${check.l.distinct}`, check.t.equal ? `t = ${brief(check.t.equal)}` : null];
-  if (!check.faults.length) return h("p", { class: "chain good" }, `The independent check found no fault: ${reached.filter(Boolean).join(", ")}.`);
+  const scope = h("p", { class: "quiet" }, `Checked exactly: ${check.scope.exact.join(", ")}. ${check.scope.rules_of_thumb.length ? `By heuristics: ${check.scope.rules_of_thumb.join(", ")}. ` : ""}Not checked: ${check.scope.not_checked.join(", ")}.`);
+  const unread = Object.keys(check.not_checked);
+  if (!check.faults.length && !check.passed) return [h("p", { class: "chain broken" }, `The independent check found no fault, but could not check everything${unread.length ? `: labels of ${unread.join(", ")} are not known` : ""}.`), scope];
+  if (!check.faults.length) return [h("p", { class: "chain good" }, `The independent check found no fault: ${reached.filter(Boolean).join(", ")}.`), scope];
   return [h("p", { class: "chain broken" }, "The independent check found faults. Do not publish this release."), h("ul", { class: "notes" }, check.faults.map(faultOf))];
 }
 
@@ -84,7 +87,7 @@ async function make(words, k) {
   $("made").replaceChildren(h("section", { class: "panel", "aria-label": "The release" }, h("h2", {}, h("span", { class: "step" }, "4"), " The release"),
     h("p", {}, `${brief(one.released, 9)} of ${brief(one.rows, 9)} rows, loss ${brief(one.loss, 4)}${one.optimal ? ", the least of all generalisations" : ""}.`),
     verdict(found.check), h("p", {}, linkOf(found.made)),
-    h("p", { class: "quiet" }, "It resists linking by these columns and nothing more: sfumato attack all --release shows what is left.")));
+    h("p", { class: "quiet" }, "It resists linking by these columns only; run sfumato attack all --release to see the remaining risk.")));
   await refresh();
 }
 
@@ -106,7 +109,7 @@ async function begin() {
     event.preventDefault();
     busy($("compare"), "Searching…", compare);
   });
-  if (!tables.length) return $("wanted").replaceChildren(h("p", { class: "empty" }, "No table of this policy is a single file or database table: use sfumato anonymize."));
+  if (!tables.length) return $("wanted").replaceChildren(h("p", { class: "empty" }, "This policy has no table that is a single file or database table. Use sfumato anonymize."));
   showTable();
 }
 

@@ -9,7 +9,7 @@ const isNumber = (type) => type === "bigint" || type === "numeric";
 export function showResult(host, answer, { asked, onLaw, onDraw, onCopy, onExport, laws }) {
   const withEnds = noisy(answer);
   const plan = planOf(answer);
-  const parts = [headline(answer), answer.rows.length ? h("div", { class: "both" }, tableOf(answer, withEnds), plan ? chartBox(answer, plan) : null) : h("p", { class: "empty" }, "No rows: no group had enough people to be shown (thresholding).")];
+  const parts = [headline(answer), answer.rows.length ? h("div", { class: "both" }, tableOf(answer, withEnds), plan ? chartBox(answer, plan) : null) : h("p", { class: "empty" }, empty(answer))];
   if (answer.notes.length) {
     parts.push(h("ul", { class: "notes" }, answer.notes.map(([column, text]) => h("li", {}, column ? h("strong", {}, word(column), " ") : null, text))));
   }
@@ -21,14 +21,17 @@ export function showResult(host, answer, { asked, onLaw, onDraw, onCopy, onExpor
   }
   parts.push(h("div", { class: "foot" },
     pictured.length > 1
-      ? h("span", { class: "group" }, h("span", { class: "quiet" }, "what one person changes in"), pictured.map((one) => h("button", { class: "plain", onclick: () => onLaw(one.number) }, word(one.name, "mono"))))
-      : pictured.map((one) => h("button", { onclick: () => onLaw(one.number) }, "What one person changes")),
+      ? h("span", { class: "group" }, h("span", { class: "quiet" }, "effect of one person on"), pictured.map((one) => h("button", { class: "plain", onclick: () => onLaw(one.number) }, word(one.name, "mono"))))
+      : pictured.map((one) => h("button", { onclick: () => onLaw(one.number) }, "Effect of one person")),
     plan ? h("button", { class: "plain", onclick: () => saveChart(host.querySelector("svg.chart")) }, "Download chart") : null,
     h("span", { class: "group" }, h("span", { class: "quiet" }, "copy as"), (document.body.dataset.pg ? ["psql", "pandas", "SQLAlchemy", "curl"] : ["curl"]).map((kind) => h("button", { class: "plain", onclick: () => onCopy(kind, asked) }, kind))),
     h("span", { class: "group" }, h("span", { class: "quiet" }, "export"), ["CSV", "Parquet", "Arrow"].map((kind) => h("button", { class: "plain", onclick: () => onExport(kind, asked) }, kind))),
   ));
   host.replaceChildren(...parts);
 }
+
+// A group can be missing because few people are in it; the note below says how many it takes.
+const empty = (answer) => (answer.notes.some(([, text]) => text.endsWith("(thresholding)")) ? "No rows. Groups with too few people are not shown: see the notes." : "No rows.");
 
 function headline(answer) {
   const free = ["epsilon", "rho", "delta"].every((name) => !toNumber(answer.cost[name]));
@@ -48,7 +51,10 @@ function tableOf(answer, withEnds) {
   const head = h("tr", {}, heads);
   const body = h("tbody");
   const unknown = new Set(answer.unknown.map(([i, j]) => `${i} ${j}`));
-  const rowOf = (row, i) => h("tr", {}, row.map((value, j) => cell(value, withEnds[j] ? answer.intervals[i][j] : undefined, answer.types[j], unknown.has(`${i} ${j}`))));
+  const besideOf = (row, i, j) => shown(row[j], answer.intervals[i][j], answer.types[j], unknown.has(`${i} ${j}`)).beside.length;
+  // Intervals of a column are as wide as its widest, so that the digits of its numbers stand below each other.
+  const widths = answer.columns.map((_, j) => (withEnds[j] ? answer.rows.slice(0, FIRST).reduce((most, row, i) => Math.max(most, besideOf(row, i, j)), 0) : 0));
+  const rowOf = (row, i) => h("tr", {}, row.map((value, j) => cell(value, withEnds[j] ? answer.intervals[i][j] : undefined, answer.types[j], unknown.has(`${i} ${j}`), widths[j])));
   const fill = (to) => {
     for (let i = body.rows.length; i < Math.min(to, answer.rows.length); i++) body.append(rowOf(answer.rows[order[i]], order[i]));
   };
@@ -74,13 +80,15 @@ function tableOf(answer, withEnds) {
   return h("div", { class: "box", tabindex: 0, role: "region", "aria-label": "Rows" }, h("table", {}, h("thead", {}, head), body), more);
 }
 
-function cell(value, ends, type, unknown) {
+function cell(value, ends, type, unknown, width) {
   const right = isNumber(type) ? "right" : null;
   if (value === null && !unknown) return h("td", { class: right }, h("span", { class: "null" }, "NULL"));
   const { text, beside } = shown(value, ends, type, unknown);
   const full = ends && ends.every((end) => end !== null) ? `${value}, between ${ends[0]} and ${ends[1]}` : String(value);
   if (!isNumber(type)) return h("td", { title: text.length > 40 ? text : null }, word(text), beside ? h("span", { class: "ends" }, beside) : null);
-  return h("td", { class: right, title: full }, h("span", { class: "value" }, text), ends === undefined ? null : h("span", { class: "ends" }, beside));
+  const quiet = h("span", { class: "ends" }, beside);
+  quiet.style.minWidth = `calc(${width}ch + 8px)`;
+  return h("td", { class: right, title: full }, h("span", { class: "value" }, text), ends === undefined ? null : quiet);
 }
 
 const CHART_STYLE = "svg{background:#fff;font:12px system-ui,sans-serif}.rule{stroke:#d9dee5}.tick{fill:#5a6675}.name{fill:#1c2530}.bar-fill{fill:#0f62a8;opacity:.75}.whisker,.zero{stroke:#1c2530}.band{fill:#0f62a8;opacity:.18}.path{fill:none;stroke:#0f62a8;stroke-width:2}.dot{fill:#0f62a8}";

@@ -15,7 +15,7 @@ const write = (key, value) => {
   try {
     localStorage.setItem(key, JSON.stringify(value));
   } catch {
-    say("This browser does not allow storage: the query is not saved.", { kind: "warn" });
+    say("This browser blocks local storage, so the query was not saved.", { kind: "warn" });
   }
 };
 
@@ -24,7 +24,7 @@ export const linkOf = ({ sql, epsilon }) => `${location.origin}/?${new URLSearch
 async function copy(text) {
   try {
     await navigator.clipboard.writeText(text);
-    say("The link is copied. It holds the query, and no answer: everybody who opens it needs an account.");
+    say("Link copied. It contains the query but not the answer; opening it requires an account.");
   } catch {
     openDialog("Link to this query", h("pre", { class: "code", tabindex: 0 }, text));
   }
@@ -72,7 +72,7 @@ export function keepTabs({ data, user, text, set, first }) {
     else state.at = (state.texts.length === 1 && !state.texts[0].trim() ? 0 : state.texts.push("") - 1);
     state.texts[state.at] = first;
   }
-  const title = (sql, i) => /\bfrom\s+"?([\w.]+)/i.exec(sql)?.[1] ?? `Query ${i + 1}`;
+  const title = (sql, i) => /\bfrom\s+"?([\w.]+)\b(?!"?\s*\))/i.exec(sql)?.[1] ?? `Query ${i + 1}`;
   const keep = () => write(key, state);
   const show = () => {
     const many = state.texts.length > 1;

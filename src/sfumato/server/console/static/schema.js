@@ -8,7 +8,7 @@ export function tell(column) {
   if (column.type === "point") return `cells of ${bound(column.grid)} m`;
   if (column.values) return many(column.values.length, "value");
   if (column.min !== null && column.max !== null) return `${bound(column.min)} … ${bound(column.max)}`;
-  if (column.type === "text" && column.max_length) return `text ≤ ${column.max_length}`;
+  if (column.type === "text" && column.max_length) return `text, up to ${column.max_length} characters`;
   return column.type ?? "";
 }
 
@@ -24,8 +24,8 @@ export function showTables(host, schema, insert) {
 function tableOf(table, insert) {
   const person = typeof table.unit === "string" ? table.unit : table.unit?.column;
   const about = table.public
-    ? "public: answers about it alone are exact and free"
-    : `one person counts for at most ${many(table.rows_per_unit, "row")}`;
+    ? "public: queries on it alone are exact and free"
+    : `at most ${many(table.rows_per_unit, "row")} per person`;
   return h("details", { class: "table", open: true },
     h("summary", {}, word(table.name, "mono"), h("span", { class: "quiet" }, table.public ? "public" : "")),
     h("p", { class: "quiet about" }, about),
@@ -38,7 +38,7 @@ function columnOf(column, isPerson, insert) {
   const full = column.values ? column.values.slice(0, 50).join(", ") + (column.values.length > 50 ? ", …" : "") : column.type;
   return h("li", {},
     h("button", { class: "plain name mono", title: full ?? "", onclick: () => insert(column.name) }, word(column.name)),
-    h("span", { class: isPerson ? "person" : "quiet", title: isPerson ? "whose row it is: what is protected" : full ?? "" }, note),
+    h("span", { class: isPerson ? "person" : "quiet", title: isPerson ? "privacy unit: identifies the person to protect" : full ?? "" }, note),
   );
 }
 

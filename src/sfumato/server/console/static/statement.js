@@ -1,7 +1,7 @@
 // Pieces of a bank statement: moments, prices, standings, a chart of what was spent.
 import { h, s, word } from "./dom.js";
 import { ticks } from "./chart.js";
-import { brief, toNumber } from "./numbers.js";
+import { brief, currencyOf, enoughFor, SYMBOLS, toNumber } from "./numbers.js";
 
 export const moment = (text) => `${text.slice(0, 10)} ${text.slice(11, 19)}`;
 
@@ -22,7 +22,7 @@ const SHADES = 6;
 // Areas on each other, one for each analyst, under the line of what may be spent in all.
 export function burn(spending) {
   const { points, total } = spending;
-  if (!points.length) return h("p", { class: "empty" }, "Nothing yet: no query was charged.");
+  if (!points.length) return h("p", { class: "empty" }, "No query has been charged yet.");
   const sign = points.at(-1).everybody.epsilon === null ? "rho" : "epsilon";
   const limit = toNumber(total[sign]);
   const names = [...new Set(points.map((one) => one.analyst))].sort();
@@ -49,9 +49,9 @@ export function burn(spending) {
     svg.append(s("polygon", { points: path.join(" "), class: `area shade-${i % SHADES}` }, s("title", {}, `${name}: ${brief(steps.at(-1).own[name])}`)));
     upper.forEach((value, k) => (below[k] = value));
   });
-  if (limit !== null && limit <= roof) svg.append(s("line", { x1: left, x2: right, y1: y(limit), y2: y(limit), class: "limit" }), s("text", { x: right, y: y(limit) + 16, class: "tick", "text-anchor": "end" }, `all that may ever be spent: ${brief(limit)}`));
+  if (limit !== null && limit <= roof) svg.append(s("line", { x1: left, x2: right, y1: y(limit), y2: y(limit), class: "limit" }), s("text", { x: right, y: y(limit) + 16, class: "tick", "text-anchor": "end" }, `total budget: ${SYMBOLS[sign]} ${brief(limit)}`));
   for (const [at, anchor] of [[first, "start"], [last, "end"]]) svg.append(s("text", { x: x(at), y: bottom + 20, class: "tick", "text-anchor": anchor }, right < 500 ? moment(new Date(at).toISOString()).slice(5, 16) : moment(new Date(at).toISOString())));
-  const legend = h("ul", { class: "legend" }, names.map((name, i) => h("li", {}, s("svg", { viewBox: "0 0 12 12", class: "chart swatch" }, s("rect", { width: 12, height: 12, class: `area shade-${i % SHADES}` })), word(name), h("span", { class: "quiet" }, brief(steps.at(-1).own[name])))));
+  const legend = h("ul", { class: "legend" }, names.map((name, i) => h("li", {}, s("svg", { viewBox: "0 0 12 12", class: "chart swatch" }, s("rect", { width: 12, height: 12, class: `area shade-${i % SHADES}` })), word(name), h("span", { class: "quiet" }, `${SYMBOLS[sign]} ${brief(steps.at(-1).own[name])}`))));
   const note = spending.partition ? "People are partitioned into cells: the amount spent is that of the largest cell, which is less than these areas together." : null;
   return h("figure", { class: "burn" }, svg, h("figcaption", {}, legend, note ? h("p", { class: "quiet" }, note) : null));
 }
@@ -71,10 +71,11 @@ function stairs(steps, values, { x, y, last }) {
 export function standings(budget) {
   const rows = [{ ...budget, analyst: null }, ...(budget.analysts ?? [])];
   return h("ul", { class: "standings" }, rows.map((one) => {
-    const [total, left] = [one.total, one.remaining].map((part) => toNumber(part.epsilon ?? part.rho));
+    const currency = currencyOf(one.remaining);
+    const [total, left] = [one.total, one.remaining].map((part) => toNumber(part[currency]));
     const bar = h("span", { class: "left" });
     bar.style.width = `${total > 0 ? Math.min(100, (left / total) * 100) : 0}%`;
-    return h("li", {}, one.analyst === null ? h("strong", {}, "everybody") : word(one.analyst), h("span", { class: "track" }, bar),
-      h("span", { class: "words" }, `${brief(left)} of ${brief(total)} left`), h("span", { class: "quiet" }, `about ${brief(one.queries)} more at the default cost`));
+    return h("li", {}, one.analyst === null ? h("strong", {}, "all analysts") : word(one.analyst), h("span", { class: "track" }, bar),
+      h("span", { class: "words" }, `${SYMBOLS[currency]} ${brief(left)} of ${brief(total)} left`), h("span", { class: "quiet" }, one.queries ? enoughFor(one.queries, { epsilon: one.query_epsilon }, one.remaining) : "not enough for a query at the default cost"));
   }));
 }

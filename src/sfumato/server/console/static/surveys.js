@@ -18,13 +18,13 @@ function panel(found) {
     h("p", {}, h("strong", {}, `${found.reports} reports`), `${waiting}; ${found.mechanism}, epsilon ${brief(found.epsilon)} each. `, h("a", { href: `/survey/${encodeURIComponent(found.task)}` }, "Take part")),
     found.estimates.length
       ? tableOf(["value", "estimate", "low", "high"], found.estimates.map(rowOf), { name: `Estimates of ${found.task}`, right: [1, 2, 3] })
-      : h("p", { class: "empty" }, "No estimate yet: sfumato local decode reads reports on texts, and others need a full batch."),
+      : h("p", { class: "empty" }, found.candidates ? `No estimate yet: it needs a full batch, and the candidate texts, one per line, in ${found.candidates} in the state directory.` : "No estimate yet: it needs a full batch."),
     h("p", { class: "quiet" }, `95 % intervals for ${WHOM[found.population]}.`));
 }
 
 async function show() {
   const { tasks } = await call("/api/collect");
-  if (!tasks.length) return $("list").replaceChildren(h("p", { class: "empty" }, "Nothing is collected. Plan a task and let this server collect: ", h("code", {}, "sfumato local collect --task FILE")));
+  if (!tasks.length) return $("list").replaceChildren(h("p", { class: "empty" }, "No surveys yet. Plan a task and let this server collect reports: ", h("code", {}, "sfumato local collect --task FILE")));
   const found = await Promise.all(tasks.map((one) => call(`/api/collect/${encodeURIComponent(one.task)}/estimate?population=${population}`)));
   const choose = h("label", {}, "Intervals for ", h("select", { id: "population", onchange: (event) => { population = event.target.value; show(); } },
     Object.entries(WHOM).map(([name, text]) => h("option", { value: name, selected: name === population }, text))));

@@ -2,7 +2,6 @@
 import { call } from "./api.js";
 import { $, h, pause, place, word } from "./dom.js";
 import { frame, say } from "./frame.js";
-import { percent } from "./numbers.js";
 import { problemsOf } from "./policy.js";
 import { size, upload } from "./upload.js";
 
@@ -16,7 +15,7 @@ async function findPeople() {
   const files = chosen();
   const again = files.filter((name) => served.includes(name));
   $("twice").hidden = !again.length;
-  $("twice").textContent = `${again.join(", ")} ${again.length === 1 ? "is" : "are"} served already. A second policy has a budget of its own, and what both give away adds up.`;
+  $("twice").textContent = `${again.join(", ")} ${again.length === 1 ? "is" : "are"} served already. A second policy has a budget of its own, and the privacy loss of both adds up.`;
   $("person").hidden = !files.length;
   if (!files.length) return;
   const number = ++state.number;
@@ -27,7 +26,7 @@ async function findPeople() {
   const radio = (name) => h("label", { class: "pick" }, h("input", { type: "radio", name: "unit", value: name, checked: name === state.unit, onchange: () => draft(name).catch(tell) }), word(name, "mono"));
   const each = (name) => h("label", { class: "pick" }, h("input", { type: "radio", name: "unit", value: name, checked: name === state.unit, onchange: () => draft(name).catch(tell) }), "each row is one person");
   const others = h("select", { "aria-label": "Another column", onchange: (event) => event.target.value && draft(event.target.value).catch(tell) }, h("option", { value: "" }, "another column …"), all.map((name) => h("option", {}, name)));
-  $("units").replaceChildren(h("p", { class: "quiet" }, "The column that identifies a person. Every answer protects the people that it identifies."), ...likely.slice(0, 6).map(radio), ...Object.keys(found.tables).slice(0, 1).map((table) => (Object.keys(found.tables).length === 1 ? each(`${table}.row`) : null)).filter(Boolean), others);
+  $("units").replaceChildren(h("p", { class: "quiet" }, "Choose the column that identifies a person. Every answer protects the people it identifies."), ...likely.slice(0, 6).map(radio), ...Object.keys(found.tables).slice(0, 1).map((table) => (Object.keys(found.tables).length === 1 ? each(`${table}.row`) : null)).filter(Boolean), others);
 }
 
 async function draft(unit) {
@@ -42,8 +41,8 @@ async function draft(unit) {
 // Odds first: what an epsilon does to a suspicion, from the server.
 async function setBudget() {
   state.epsilon = String(Number((10 ** (Number($("epsilon").value) / 20)).toPrecision(2)));
-  const odds = await call(`/api/odds?epsilon=${state.epsilon}`);
-  $("odds").replaceChildren(h("strong", { class: "cost" }, `ε ${state.epsilon}`), `: whatever all analysts together ever ask, a 50 % suspicion about anybody becomes at most ${percent(odds.at_most)}.`);
+  const odds = await call(`/api/odds?epsilon=${state.epsilon}&adjacency=add-remove`);
+  $("odds").replaceChildren(h("strong", { class: "cost" }, `ε ${state.epsilon}`), `: whatever all analysts together ever query, ${odds.words}.`);
   $("text").value = $("text").value.replace(/^epsilon = .*$/m, `epsilon = ${state.epsilon}`);
   await judge();
 }
@@ -58,7 +57,7 @@ async function judge() {
   $("save").disabled = found.problems.length > 0;
   const focused = document.activeElement; // what is being typed stays, and so does the cursor
   $("fields").replaceChildren(
-    h("p", { class: "quiet" }, open.length ? `${open.length} ${open.length === 1 ? "decision" : "decisions"} left. What is marked "check" in the text is a guess from a name.` : wrong.length ? "" : "All decided. Review the lines marked check once more."),
+    h("p", { class: "quiet" }, open.length ? `${open.length} ${open.length === 1 ? "decision" : "decisions"} left. Lines marked "check" are guesses from a column name.` : wrong.length ? "" : "All decided. Review the lines marked \"check\" once more."),
     ...open.map((one) => fieldOf(one, place(text, one.position))),
     ...problemsOf(wrong, $("text")),
     ...lists(text),
@@ -145,7 +144,7 @@ function makePublic(table) {
 async function save(event) {
   event.preventDefault();
   const done = await call("/api/policy/write", { body: { name: $("name").value.trim(), text: $("text").value } });
-  $("done").replaceChildren(h("strong", {}, `${done.name} is written. `), "On the machine itself: ", h("code", {}, `sfumato check -p ${done.name}`), " reads the rows once and tells you alone what held; ", h("code", {}, `sfumato serve -p ${done.name}`), " opens the doors.");
+  $("done").replaceChildren(h("strong", {}, `${done.name} was written. `), "On the server: ", h("code", {}, `sfumato check -p ${done.name}`), " reads the rows once and reports mismatches; ", h("code", {}, `sfumato serve -p ${done.name}`), " serves it.");
 }
 
 async function list(ticked) {
@@ -153,7 +152,7 @@ async function list(ticked) {
   [most, served] = [found.most, found.served];
   $("most").textContent = `CSV or Parquet, up to ${size(most)}`;
   const box = (name) => h("label", { class: "pick" }, h("input", { type: "checkbox", value: name, checked: ticked.includes(name), onchange: () => findPeople().catch(tell) }), word(name, "mono"));
-  $("files").replaceChildren(...(found.files.length ? found.files.map(box) : [h("p", { class: "empty" }, "No data file is in the policy's folder: .parquet, .csv, .tsv, .jsonl or .duckdb.")]));
+  $("files").replaceChildren(...(found.files.length ? found.files.map(box) : [h("p", { class: "empty" }, "There are no data files (.parquet, .csv, .tsv, .jsonl or .duckdb) in the policy's folder.")]));
 }
 
 async function send() {
@@ -161,7 +160,7 @@ async function send() {
   if (!file) return;
   say("");
   $("file").value = ""; // the same file may be chosen once more
-  if (file.size > most) return say(`${file.name} has ${size(file.size)}; a file may have at most ${size(most)}. Copy a larger one into the policy's folder, on the machine itself.`, { kind: "bad" });
+  if (file.size > most) return say(`${file.name} is ${size(file.size)}; uploads are limited to ${size(most)}. Copy larger files into the policy's folder on the server.`, { kind: "bad" });
   const progress = (part) => { $("sent").value = part; $("sent-words").textContent = part < 1 ? `${Math.floor(part * 100)} % sent` : "Reading its columns …"; };
   progress(0);
   $("sending").hidden = false;
@@ -170,7 +169,7 @@ async function send() {
     const done = await upload(file, { progress, stop: (end) => ($("stop").onclick = end) });
     await list([...chosen(), done.name]);
     await findPeople();
-    say(done.name === file.name ? `${done.name} is uploaded.` : `${file.name} is uploaded as ${done.name}.`);
+    say(done.name === file.name ? `${done.name} was uploaded.` : `${file.name} was uploaded as ${done.name}.`);
   } finally {
     $("sending").hidden = true;
     $("file").disabled = false;

@@ -1,0 +1,1 @@
+"""What engines share that run jobs where the rows are: nested SELECTs in a dialect, public rows beside them."""

@@ -1,0 +1,192 @@
+"""Casts, written dates and times, the current time, and sums with intervals.
+
+Comes in: the parser's node and what binds its arguments. Goes out: constants and calls of our tree.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import date, datetime, time, timedelta
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any
+
+from sqlglot import exp
+
+from sfumato.algebra import interval_values as intervals
+from sfumato.algebra.functions import call
+from sfumato.algebra.interval_values import Span
+from sfumato.algebra.tree import (
+    BOOLEAN,
+    DATE,
+    DECIMAL,
+    DOUBLE,
+    INTEGER,
+    INTERVAL,
+    TEXT,
+    TIMESTAMP,
+    Constant,
+    Facts,
+    Node,
+)
+from sfumato.errors import QueryError
+from sfumato.sql.bind.constants import (
+    cast_text,
+    check_width,
+    constant,
+    interval_constant,
+    is_count,
+    time_constant,
+)
+from sfumato.sql.read.parser import place
+
+if TYPE_CHECKING:
+    from sfumato.sql.bind.expressions import Expressions
+
+Build = Callable[["Expressions", Any], Node]
+
+_FROM_TODAY = {"today": 0, "yesterday": -1, "tomorrow": 1}
+_TYPES = {
+    "BIGINT": INTEGER,
+    "INT": "int4",
+    "SMALLINT": "int2",
+    "DECIMAL": DECIMAL,
+    "DOUBLE": DOUBLE,
+    "FLOAT": "real",
+    **dict.fromkeys(("TEXT", "VARCHAR"), TEXT),
+    "DATE": DATE,
+    **dict.fromkeys(("TIMESTAMP", "TIMESTAMPTZ", "TIMESTAMPNTZ"), TIMESTAMP),
+    "INTERVAL": INTERVAL,
+    "BOOLEAN": BOOLEAN,
+}
+
+
+def cast(binds: Expressions, node: exp.Expression) -> Node:
+    """CAST and DATE '…'."""
+    target = _target(node.args["to"])
+    if target is None:
+        raise QueryError(f"a cast to {node.args['to'].sql()} is not supported", position=place(node))
+    if isinstance(node.this, exp.Literal) and node.this.is_string and target in (DATE, TIMESTAMP):
+        return _written_time(binds, node, target)
+    if target == INTERVAL:
+        written = node.this.unnest()
+        if not isinstance(written, exp.Literal) or not written.is_string:
+            raise QueryError("an interval must be a literal", position=place(node), hint="Write INTERVAL '7 days'.")
+        return interval_constant(written.this, place(node))
+    inner = binds.node(node.this)
+    if target == TIMESTAMP == inner.facts.kind:
+        return inner  # with or without a zone: all times are UTC
+    if isinstance(inner, Constant) and isinstance(inner.value, date) and target in (DATE, TIMESTAMP):
+        at = inner.value if isinstance(inner.value, datetime) else datetime.combine(inner.value, time())
+        return constant(at.date() if target == DATE else at, place(node))
+    if isinstance(inner, Constant) and isinstance(inner.value, int | Fraction):
+        check_width(inner.value, target, place(node))
+    if isinstance(inner, Constant) and isinstance(inner.value, str):
+        known = cast_text(inner.value, target, place(node))
+        if known is not None:
+            return known
+    return _converted(inner, target, place(node))
+
+
+def _written_time(binds: Expressions, node: exp.Expression, target: str) -> Node:
+    """A day or a moment as it is written; yesterday, today and tomorrow are fixed at planning, as CURRENT_DATE."""
+    days = _FROM_TODAY.get(node.this.name.strip().lower())
+    if days is None:
+        in_utc = node.args["to"].this.value == "TIMESTAMPTZ"
+        return time_constant(node.this.this, target, place(node), in_utc=in_utc)
+    day = datetime.combine(binds.today, time()) + timedelta(days)
+    return constant(day.date() if target == DATE else day, place(node))
+
+
+def today_or_now(binds: Expressions, node: exp.Expression) -> Node:
+    """CURRENT_DATE, and now(): fixed at planning, part of the question.
+
+    Where only a day is handed in, now() is its first moment, so that a question asked twice is the same one.
+    """
+    moment = binds.today if isinstance(binds.today, datetime) else datetime.combine(binds.today, time())
+    return constant(moment.date() if isinstance(node, exp.CurrentDate) else moment, place(node))
+
+
+def sum_or_shift(binds: Expressions, node: exp.Expression) -> Node:
+    """+ and -, also with an interval."""
+    sign = 1 if isinstance(node, exp.Add) else -1
+    left, right = node.this.unnest(), node.expression.unnest()
+    if isinstance(right, exp.Interval):
+        return _shifted(binds, node.this, right, sign)
+    if isinstance(left, exp.Interval) and sign > 0:
+        return _shifted(binds, node.expression, left, sign)
+    return binds.function("+" if sign > 0 else "-", node.this, node.expression, at=node)
+
+
+def _shifted(binds: Expressions, this: exp.Expression, written: exp.Interval, sign: int) -> Node:
+    span = written_span(written)
+    span, start = span if sign > 0 else -span, binds.node(this)
+    if isinstance(start, Constant) and isinstance(start.value, date):
+        moved = intervals.later(start.value, span)
+        if moved is None:
+            raise QueryError("the result is outside the years 1 to 9999", position=start.position, sqlstate="22008")
+        return constant(moved, start.position)
+    return call("shift", (start,), str(span), start.position)
+
+
+def written_span(node: exp.Interval) -> Span:
+    """A written interval; the parser holds the unit of a single one beside its number."""
+    unit = node.args.get("unit")
+    text = f"{node.this.name} {unit.name if isinstance(unit, exp.Var) else ''}"
+    written = interval_constant(text if isinstance(node.this, exp.Literal) else "", place(node.parent or node))
+    assert isinstance(written.value, Span)
+    return written.value
+
+
+def interval(_: Expressions, node: exp.Expression) -> Node:
+    """An interval by itself."""
+    assert isinstance(node, exp.Interval)
+    return constant(written_span(node), place(node.parent or node))
+
+
+def _digits(facts: Facts) -> int:
+    """How many digits PostgreSQL prints after the point of a decimal: those of its grid."""
+    if facts.kind != DECIMAL or facts.grid is None or facts.grid.numerator != 1:
+        return 0
+    digits = len(str(facts.grid.denominator)) - 1
+    return digits if facts.grid.denominator == 10**digits else 0
+
+
+def _converted(value: Node, target: str, at: int) -> Node:
+    """A cast; of a decimal to text put together of whole numbers: its sign, and what stands beside the point."""
+    digits, number = _digits(value.facts), value
+    if target != TEXT or not digits:
+        return call("cast", (value,), target, at)
+    size, steps = call("abs", (number,), "", at), constant(10**digits, at)
+    whole = call("cast", (call("floor", (size,), "", at),), INTEGER, at)
+    after = call("%", (call("cast", (call("*", (size, steps), "", at),), INTEGER, at), steps), "", at)
+    texts = [call("cast", (part,), TEXT, at) for part in (whole, after)]
+    sign = call("case", (call("<", (number, constant(0, at)), "", at), constant("-", at), constant("", at)), "", at)
+    filled = call("lpad", (texts[1], constant(digits, at), constant("0", at)), "", at)
+    found = call("||", (sign, texts[0]), "", at)
+    for part in (constant(".", at), filled):
+        found = call("||", (found, part), "", at)
+    return found
+
+
+def _target(to: exp.Expression) -> str | None:
+    """The word that a cast has for its type, with the numbers in its brackets."""
+    word = _TYPES.get(to.this.value)
+    numbers = [part.name for part in to.expressions]
+    if word is None or not numbers:
+        return word
+    if not all(map(is_count, numbers)) or len(numbers) > (2 if word == DECIMAL else 1):
+        return None
+    cut = to.this.value == "VARCHAR" and int(numbers[0]) > 0
+    return f"{word}({','.join(numbers)})" if word == DECIMAL or cut else None
+
+
+KINDS: dict[type[exp.Expression], Build] = {
+    exp.Cast: cast,
+    exp.CurrentDate: today_or_now,
+    exp.CurrentTimestamp: today_or_now,
+    exp.Localtimestamp: today_or_now,
+    exp.Add: sum_or_shift,
+    exp.Sub: sum_or_shift,
+    exp.Interval: interval,
+}
+"""The parser's nodes that are bound here."""

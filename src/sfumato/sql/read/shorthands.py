@@ -1,0 +1,176 @@
+"""Short words of PostgreSQL for what can be written at length: the longer form is what `bind` knows.
+
+Comes in: a node of the parser's tree. Goes out: the same at length, or None where it is another thing. A clock is the
+seconds since midnight, a decade ten years, OVERLAPS a few comparisons, and format('%s') a text put together.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from sqlglot import exp
+
+_YEARS = {"DECADE": (0, 10), "CENTURY": (99, 100), "MILLENNIUM": (999, 1000)}
+_MOST_TIMES = 100
+_CLOCK = re.compile(r"([01]?\d|2[0-3]):([0-5]\d)(?::([0-5]\d))?")
+
+
+def years(node: Any) -> Any:
+    """EXTRACT(DECADE FROM d) and the like, by the year: all years here are after Christ."""
+    unit = node.this.name.upper() if node.this is not None else ""
+    if unit not in _YEARS:
+        return None
+    more, size = _YEARS[unit]
+    year = exp.Extract(this=exp.Var(this="YEAR"), expression=node.expression.copy())
+    counted = exp.Paren(this=exp.Add(this=year, expression=exp.Literal.number(more)))
+    return exp.Floor(this=exp.Div(this=counted, expression=exp.Literal.number(size)))
+
+
+def first_of_years(node: Any) -> Any:
+    """date_trunc('decade', d) and the like: the first day of the year in which the decade began."""
+    unit = node.args["unit"].name.upper() if node.args.get("unit") is not None else ""
+    if unit not in _YEARS or node.args.get("zone") is not None:
+        return None
+    more, size = _YEARS[unit]
+    year = exp.Extract(this=exp.Var(this="YEAR"), expression=node.this.copy())
+    begun = exp.Mod(
+        this=exp.Paren(this=exp.Add(this=year.copy(), expression=exp.Literal.number(more))),
+        expression=exp.Literal.number(size),
+    )
+    first = exp.cast(exp.Sub(this=year, expression=begun), "int")
+    return exp.Anonymous(this="make_date", expressions=[first, exp.Literal.number(1), exp.Literal.number(1)])
+
+
+def by_clock(node: Any) -> Any:
+    """t::time >= '08:00', and BETWEEN: the seconds since midnight are compared."""
+    moment = _clock_of(node.this)
+    names = ("low", "high") if isinstance(node, exp.Between) else ("expression",)
+    seconds = [_written_clock(node.args[name]) for name in names]
+    if moment is None or None in seconds:
+        return None
+    day = exp.Extract(this=exp.Var(this="EPOCH"), expression=exp.cast(exp.cast(moment.copy(), "date"), "timestamp"))
+    passed = exp.Sub(this=exp.Extract(this=exp.Var(this="EPOCH"), expression=moment.copy()), expression=day)
+    ends = {name: exp.Literal.number(number) for name, number in zip(names, seconds, strict=True)}
+    return type(node)(this=exp.Paren(this=passed), **ends)
+
+
+def _clock_of(node: Any) -> Any:
+    while isinstance(node, exp.Paren):
+        node = node.this
+    is_time = isinstance(node, exp.Cast) and node.to.this == exp.DataType.Type.TIME
+    return node.this if is_time and not isinstance(node.this, exp.Literal) else None
+
+
+def _written_clock(node: Any) -> int | None:
+    while isinstance(node, exp.Paren | exp.Cast):
+        node = node.this
+    found = _CLOCK.fullmatch(node.name.strip()) if isinstance(node, exp.Literal) and node.is_string else None
+    if found is None:
+        return None
+    hours, minutes, seconds = (int(part or 0) for part in found.groups())
+    return hours * 3600 + minutes * 60 + seconds
+
+
+def overlapping(node: Any) -> Any:
+    """(a, b) OVERLAPS (c, d): the later start lies before the end of the other; equal starts overlap."""
+    pairs = [side.expressions if isinstance(side, exp.Tuple) else [] for side in (node.this, node.expression)]
+    if any(len(pair) != 2 for pair in pairs):
+        return None
+    ends = [(a, exp.Add(this=a.copy(), expression=b) if isinstance(b, exp.Interval) else b) for a, b in pairs]
+    (first, first_end), (second, second_end) = [(_of(exp.Least, a, b), _of(exp.Greatest, a, b)) for a, b in ends]
+    known: Any = exp.and_(*(_is_known(end) for pair in ends for end in pair))
+    later = exp.If(this=exp.GT(this=first, expression=second), true=exp.LT(this=first.copy(), expression=second_end))
+    sooner = exp.LT(this=first.copy(), expression=second.copy())
+    earlier = exp.If(this=sooner, true=exp.LT(this=second.copy(), expression=first_end))
+    return exp.Paren(this=exp.Case(ifs=[later, earlier], default=known))
+
+
+def _of(kind: Any, a: Any, b: Any) -> Any:
+    return kind(this=a.copy(), expressions=[b.copy()])
+
+
+def _is_known(node: Any) -> Any:
+    return exp.Not(this=exp.Is(this=node.copy(), expression=exp.Null()))
+
+
+def formatted(node: Any) -> Any:
+    """format('%s of %s', a, b): texts and values, put together; NULL is nothing."""
+    written, values = node.this, list(node.expressions)
+    if not isinstance(written, exp.Literal) or not written.is_string:
+        return None
+    pieces = re.split(r"(%s|%%)", written.name)
+    if any("%" in piece for piece in pieces[::2]) or pieces.count("%s") != len(values):
+        return None
+    parts: list[Any] = []
+    for piece in pieces:
+        if piece == "%s":
+            parts.append(exp.cast(values.pop(0).copy(), "text"))
+        elif piece:
+            parts.append(exp.Literal.string("%" if piece == "%%" else piece))
+    return exp.Concat(expressions=parts, safe=True, coalesce=True) if parts else exp.Literal.string("")
+
+
+def repeated(node: Any) -> Any:
+    """repeat(text, 3): the text three times."""
+    times = node.args.get("times")
+    written = times.name if isinstance(times, exp.Literal) and not times.is_string else ""
+    number = int(written) if written.isdecimal() and len(written) < 4 else 0
+    if not 0 < number <= _MOST_TIMES:
+        return None
+    found = node.this.copy()
+    for _ in range(number - 1):
+        found = exp.DPipe(this=found, expression=node.this.copy(), safe=True)
+    return exp.Paren(this=found)
+
+
+def with_default(node: Any) -> Any:
+    """LAG(x, n, d) OVER w: d where there is no row so far away."""
+    inner = node.this
+    if not isinstance(inner, exp.Lag | exp.Lead) or inner.args.get("default") is None:
+        return None
+    default = inner.args["default"].copy()
+    value, there = node.copy(), node.copy()
+    for window in (value, there):
+        window.this.set("default", None)
+    there.this.set("this", exp.Literal.number(1))
+    missing = exp.Is(this=there, expression=exp.Null())
+    return exp.Case(ifs=[exp.If(this=missing, true=default)], default=value)
+
+
+def tied_rows(node: Any, named: Any) -> None:
+    """FETCH FIRST n ROWS WITH TIES: QUALIFY rank() OVER (ORDER BY …) <= n, in a SELECT with an order and no OFFSET."""
+    fetch, order = node.args.get("limit"), node.args.get("order")
+    options = fetch.args.get("limit_options") if isinstance(fetch, exp.Fetch) else None
+    ties = options is not None and options.args.get("with_ties") and not options.args.get("percent")
+    if not ties or order is None or node.args.get("offset") or node.args.get("qualify") or node.args.get("distinct"):
+        return
+    items = [item.copy() for item in order.expressions]
+    for item in items:
+        item.set("this", named(node, item.this))
+    rank = exp.Window(this=exp.Rank(), order=exp.Order(expressions=items), over="OVER")
+    count = fetch.args.get("count")
+    most = exp.Literal.number(1) if count is None else count.copy()
+    node.set("qualify", exp.Qualify(this=exp.LTE(this=rank, expression=most)))
+    node.set("limit", None)
+
+
+def series_of_rows(node: Any) -> None:
+    """SELECT generate_series(…)::date AS m, beside no table: a query over these rows."""
+    calls = [call for item in node.expressions for call in item.find_all(exp.ExplodingGenerateSeries)]
+    if node.args.get("from_") is not None or len(calls) != 1:
+        return
+    (call,) = calls
+    name = "generate_series"
+    owner = next(item for item in node.expressions if call in item.find_all(exp.ExplodingGenerateSeries))
+    rows = exp.Table(this=call.copy(), alias=exp.TableAlias(this=exp.to_identifier(name)))
+    if not isinstance(owner, exp.Alias):
+        owner.replace(exp.Alias(this=owner.copy(), alias=exp.to_identifier(name)))
+        call = next(call for item in node.expressions for call in item.find_all(exp.ExplodingGenerateSeries))
+    call.replace(exp.column(exp.to_identifier(name)))
+    node.set("from_", exp.From(this=rows))
+
+
+def at_once(node: Any) -> None:
+    """WITH t AS MATERIALIZED: how it is computed is the engine's."""
+    node.set("materialized", None)

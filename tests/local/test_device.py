@@ -1,0 +1,60 @@
+"""A device in Python keeps the promise of the browser's: what it spends, and by what it tells later texts."""
+
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+from sfumato.errors import BudgetError, InputError
+from sfumato.local.decoding import ReportTally
+from sfumato.local.device import BUDGET, Device
+from sfumato.local.kary import KAryResponse
+from sfumato.local.rappor import Rappor
+from sfumato.local.task import planned_task
+
+
+def test_a_device_spends_its_budget_and_no_more(tmp_path):
+    twice = planned_task("twice", KAryResponse.planned(3, 1), lifetime="2")
+    for value in ("0", "1"):
+        Device(tmp_path / "device.json").report(twice, value)
+    with pytest.raises(BudgetError, match="for this task"):
+        Device(tmp_path / "device.json").report(twice, "2")
+    with pytest.raises(InputError, match="not one of"):
+        Device(tmp_path / "device.json").report(twice, "9")
+    assert Device(tmp_path / "device.json").spent == 2 * twice.epsilon
+    sent = 2
+    for number in range(50):
+        task = planned_task(f"t{number}", KAryResponse.planned(3, 1))
+        if sent < BUDGET:
+            Device(tmp_path / "device.json").report(task, "0")
+            sent += 1
+            continue
+        with pytest.raises(BudgetError, match="for all tasks"):
+            Device(tmp_path / "device.json").report(task, "0")
+    assert Device(tmp_path / "device.json").spent <= BUDGET
+
+
+def test_a_device_reports_all_texts_by_one_copy(tmp_path):
+    """The permanent copy itself is reported; other parameters under the same name cost again."""
+    device = Device(tmp_path / "device.json", budget=20)
+    first, other = (planned_task("texts", Rappor.planned(e), lifetime="5.5") for e in (4, 3))
+    reports = {device.report(first, text)[1] for text in ("a", "a", "b", "")}
+    assert len(reports) == 1
+    assert device.spent == first.unit_cost
+    with pytest.raises(BudgetError, match="for this task"):
+        device.report(other, "a")
+    assert {device.report(first, "c")[1]} == reports
+    assert device.spent == first.unit_cost
+
+
+def test_reports_of_devices_are_decoded(tmp_path):
+    task = planned_task("colours", KAryResponse.planned(2, 4))
+    tally = ReportTally(task)
+    ids = set()
+    for person in range(300):
+        number, report = Device(tmp_path / f"{person}.json").report(task, "1" if person % 3 else "0")
+        ids.add(number)
+        tally.add(np.frombuffer(report, np.uint8)[None, :])
+    assert len(ids) == 300
+    row = tally.estimates()[1]
+    assert row.low - 0.1 < Fraction(2, 3) < row.high + 0.1
