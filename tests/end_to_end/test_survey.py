@@ -503,7 +503,8 @@ def test_a_survey_goes_from_the_page_to_the_estimate(browser, served, tmp_path):
     expect(ana.page.get_by_text("3 reports")).to_be_visible()
     assert ana.page.locator("section.panel", has_text="Which colour?").locator("tbody tr").count() == 3
     ana.page.select_option("#population", "sampled")
-    expect(ana.page.get_by_text("the population that they were sampled from.")).to_be_visible()
+    colours = ana.page.get_by_role("region", name="colours", exact=True)
+    expect(colours.get_by_text("the population that they were sampled from.")).to_be_visible()
     assert ana.troubles == []
     ana.page.screenshot(path=tmp_path / "surveys.png")
     if keep := os.environ.get("KEEP_PICTURES"):
