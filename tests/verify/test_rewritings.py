@@ -1,16 +1,22 @@
-"""Coins that are counted and single returns: the law of outputs stays, and what would change it is left alone. All runs
-are followed toss by toss; nothing of the verifier's laws is used.
+"""Coins that are counted, single returns and new names behind loops: the law of outputs stays, and what would change
+it is left alone. All runs are followed toss by toss; nothing of the verifier's laws is used.
 """
 
+import json
+import random
 from fractions import Fraction
 
 import pytest
 
+from sfumato.verify.checking import faults_of
+from sfumato.verify.kernel import fresh
 from sfumato.verify.kernel.coins import counted_coins
+from sfumato.verify.kernel.fresh import fresh_names
 from sfumato.verify.kernel.returns import OUTPUT, one_return
 from sfumato.verify.parse import read_program
-from sfumato.verify.run import AtDraw, Runner
+from sfumato.verify.run import AtDraw, RunFault, Runner
 from sfumato.verify.tree import changed, draws_of
+from sfumato.verify.verdict import verify
 
 F = Fraction
 HEAD = "P(c : private int) : public int list adjacent one; claim eps;\n"
@@ -148,3 +154,81 @@ def test_one_return_keeps_the_law_of_outputs(name):
 def test_other_ends_are_left_alone(name):
     tree = read_program(HEAD + KEPT[name])
     assert one_return(tree) == tree
+
+
+def some_names(dice):
+    """A program of a few loops over few names, so that they share most of them; what they are is returned."""
+
+    def expression():
+        return dice.choice(("x", "y", "z", "x + 1", "y + z", "c", "0", "1", "z - x"))
+
+    def lines(depth):
+        made = []
+        for _ in range(dice.randint(1, 3)):
+            name = dice.choice("xyz")
+            kind = dice.random()
+            if kind < 0.55:
+                made.append(f"{name} := {expression()};")
+            elif kind < 0.7:
+                made.append(f"{name} :=$ Bernoulli(1/3);")
+            elif kind < 0.85 or depth:
+                made.append(f"if ({expression()} > {expression()}) {{ {lines(1)} }}")
+            else:
+                made.append(f"k := 0; while (k < {dice.randint(0, 2)}) {{ {lines(1)} k := k + 1 }}")
+        return " ".join(made)
+
+    loops = [f"k := 0; while (k < {dice.randint(0, 2)}) {{ {lines(1)} k := k + 1 }}" for _ in range(3)]
+    between = [lines(0) if dice.random() < 0.5 else "" for _ in range(3)]
+    body = " ".join(part for pair in zip(loops, between, strict=True) for part in pair)
+    returned = dice.choice(("[x, y, z]", "[x]", "[y, z]", "[k]"))
+    return read_program(HEAD + f"x := c; y := 0; z := 1; {body} return {returned}")
+
+
+def kept_of(trees):
+    """How many programs have new names, and how many of them have other outputs, or read what was never assigned."""
+    pairs = [(old, new) for old, new in ((tree, fresh_names(tree)) for tree in trees) if old != new]
+    return len(pairs), sum(not is_kept(old, new, env) for old, new in pairs for env in inputs(0, 2))
+
+
+def is_kept(old, new, env):
+    try:
+        return law(old, env) == law(new, env)
+    except RunFault:
+        return False
+
+
+def drawing_little(count, seed):
+    trees = []
+    while len(trees) < count:
+        tree = some_names(random.Random(seed))
+        seed += 1
+        if len(draws_of(tree)) <= 3:
+            trees.append(tree)
+    return trees
+
+
+def test_new_names_keep_outputs():
+    renamed, wrong = kept_of(drawing_little(250, 1))
+    assert renamed > 150
+    assert wrong == 0
+
+
+@pytest.mark.parametrize("name", ["_is_dead", "_is_local"])
+def test_new_names_where_a_value_is_read_are_found_out(name, monkeypatch):
+    monkeypatch.setattr(fresh, name, lambda *_: True)
+    assert kept_of(drawing_little(250, 1))[1] > 0
+
+
+def test_loops_that_share_names_are_proved():
+    """Two noisy maxima with one counter; the proof is of the program with names of their own."""
+    loop = "i := 0; best := 0; {0} := 0; while (i < size(q)) {{ z :=$ Laplace(2/eps, 0); "
+    loop += "if (i = 0 || q[i] + z > best) {{ best := q[i] + z; {0} := i }} i := i + 1 }} "
+    head = "P(q : private real list) : public int list adjacent all; requires size(q) >= 1; claim 2*eps; "
+    found = verify(read_program(head + loop.format("a") + loop.format("b") + "return [a, b]"))
+    assert (found.verdict, found.scope) == ("PROVED", "all")
+    assert all(proof.renamed for proof in found.proofs)
+    assert faults_of(json.loads(json.dumps(found.certificate))) == []
+    forged = json.loads(json.dumps(found.certificate))
+    for proof in forged["proofs"]:
+        del proof["renamed"]
+    assert faults_of(forged) != []

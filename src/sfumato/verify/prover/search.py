@@ -10,13 +10,14 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from itertools import islice
-from math import ceil, floor
+from math import ceil, floor, isfinite
 
 from sfumato.verify.cases import Dice, Maker, to_floats
 from sfumato.verify.effort import PROOF, EffortSpent, is_spent, limited, spend
 from sfumato.verify.kernel.check import conditions_of, first_open
 from sfumato.verify.kernel.coins import counted_coins
 from sfumato.verify.kernel.evaluate import Condition
+from sfumato.verify.kernel.fresh import fresh_names
 from sfumato.verify.kernel.inputs import directions
 from sfumato.verify.kernel.lastly import MOST, with_ghosts
 from sfumato.verify.kernel.late import late
@@ -78,7 +79,18 @@ class Attempt:
 
 
 def search(program: Program, hints: tuple[Expr, ...] = ()) -> Attempt:
-    """A proof of the claim in every direction. Hints are candidates for invariants, and no more than that."""
+    """A proof of the claim in every direction. Hints are candidates for invariants, and no more than that. Where
+    loops share variables that have nothing to do with each other, these have names of their own.
+    """
+    fresh = fresh_names(program)
+    attempt = _search_forms(fresh, hints)
+    if fresh == program or attempt.proofs is None:
+        return attempt
+    return replace(attempt, proofs=tuple(replace(proof, renamed=True) for proof in attempt.proofs))
+
+
+def _search_forms(program: Program, hints: tuple[Expr, ...]) -> Attempt:
+    """A proof of the program, or of one of the forms in which loops of coins or of redrawn noise are one draw."""
     counted = counted_coins(program)
     for other in dict.fromkeys((redrawn(program), redrawn(counted), counted)):
         if other != program:
@@ -212,7 +224,8 @@ def _tried(
         bench.curved = paid if isinstance(paid, frozenset) else frozenset()
         trials = _trials(program, bench, case, answers)
         for shifts in islice(_survivors(program, bench, trials, answers), SURVIVORS):
-            for own in _units(program, shifts):
+            odd = {site for trial in trials for site in trial.odds}
+            for own in _units(program, shifts, odd):
                 units = own | _farthest(program, bench, trials)
                 try:
                     begun = Proof(direction, pointwise, shifts, units, case=case, tail=bench.tail, curved=bench.curved)
@@ -263,7 +276,7 @@ def _with_last(program: Program, proof: Proof, stuck: list[Condition]) -> Proof 
     if len(kept) < len(trials) * 9 // 10:  # some fail because two noisy values are the same, which has no chance
         return None
     trials = kept
-    units = next(_units(program, proof.shifts))
+    units = next(_units(program, proof.shifts, set()))
     try:
         guessed = _with_guesses(bench, trials, replace(proof, units=units), ())
         found, open_condition = settled(program, guessed)
@@ -343,9 +356,9 @@ def _with_sum(sizes: list[int], total: int) -> Iterator[tuple[int, ...]]:
             yield (place, *rest)
 
 
-def _units(program: Program, shifts: dict[int, Expr]) -> Iterator[dict[int, Expr]]:
+def _units(program: Program, shifts: dict[int, Expr], odd: set[int]) -> Iterator[dict[int, Expr]]:
     """In what to count what is spent: in 1/scale, so that it is the shift; or in epsilon, so that sizes cancel. Coins
-    that are turned count in the logarithm of their odds.
+    that are turned count in the logarithm of their odds, `odd` ones, whose chances differ, in the claim.
     """
     fixed = ({param.name for param in program.params} | {"eps", "delta"}) - changed(program.body)
     own: dict[int, Expr] = {}
@@ -366,6 +379,9 @@ def _units(program: Program, shifts: dict[int, Expr]) -> Iterator[dict[int, Expr
                 own[statement.number] = _rate(scale)
         elif isinstance(statement, Draw) and _is_turn(shifts.get(statement.number)):
             own[statement.number] = _odds(program, statement)
+        elif isinstance(statement, Draw) and statement.number in odd:
+            public = {param.name for param in program.params if not param.private} | {"eps", "delta"}
+            own[statement.number] = program.claim[0] if names(program.claim[0]) <= public & fixed else EPS
     yield own
     whole = [param.name for param in program.params if not param.private and param.type.kind == "int"]
     divided = {
@@ -373,7 +389,7 @@ def _units(program: Program, shifts: dict[int, Expr]) -> Iterator[dict[int, Expr
         for statement in statements(program.body)
         if isinstance(statement, Draw) and own.get(statement.number) == EPS
         for name in whole
-        if name in fixed and any(_divides(part, name) for arg in statement.args for part in walk(arg))
+        if name in fixed and any(_divides(part, name) for arg in _arguments(program, statement) for part in walk(arg))
     }
     if divided:
         yield own | divided
@@ -406,16 +422,27 @@ def _odds(program: Program, draw: Draw) -> Expr:
     return FunctionCall("ln", (Binary("/", *ratio),))
 
 
+def _arguments(program: Program, draw: Draw) -> list[Expr]:
+    """The arguments of a draw, and whatever is assigned to a list of weights."""
+    found = list(draw.args)
+    for arg in draw.args if draw.law == "Choice" else ():
+        assigned = (part for part in statements(program.body) if isinstance(part, Assign))
+        found += [part.value for part in assigned if arg == Var(part.name)]
+    return found
+
+
 def _divides(node: Expr, name: str) -> bool:
     return isinstance(node, Binary) and node.op == "/" and name in names(node.right)
 
 
 def _with_guesses(bench: Bench, trials: list[Trial], proof: Proof, hints: tuple[Expr, ...]) -> Proof:
     """The proof with candidates for every loop."""
-    scales = _scales(bench, trials)
+    scales, chances = _scales(bench, trials), _chances(bench, trials, proof.units)
+    bench.bounds = {site: bench.runner.code(bound) for site, bound in chances.items()}
     for trial in trials:
         trial.sights.clear()
         bench.passes(trial, proof.shifts, pointwise=proof.pointwise, watch=proof.units)
+    bench.bounds = {}
     invariants, ranks = {}, {}
     for loop in statements(bench.program.body):
         if isinstance(loop, While):
@@ -433,7 +460,8 @@ def _with_guesses(bench: Bench, trials: list[Trial], proof: Proof, hints: tuple[
                 ranks[loop.number] = rank
     gauss = _bounds(bench.program, trials)
     return replace(
-        proof, scales=scales, invariants=invariants, ranks=ranks, waits=bench.waits, weights=_weights(trials),
+        proof, scales=scales, invariants=invariants, ranks=ranks, waits=bench.waits,
+        weights=_weights(bench, trials, proof.units), chances=chances,
         gauss=gauss, normal=_numbers(bench, gauss), curve=_curve(bench, trials),
     )  # fmt: skip
 
@@ -481,13 +509,30 @@ def _curve(bench: Bench, trials: list[Trial]) -> tuple[int, Expr, Expr] | None:
     return draw.number, pure, times(most, rate) if draw.law == "Steps" else Binary("/", most, wide)
 
 
-def _weights(trials: list[Trial]) -> dict[str, tuple[Expr, Expr]]:
-    """Between which multiples of epsilon the logarithms of weights were seen to move, in twelfths."""
+def _weights(bench: Bench, trials: list[Trial], units: dict[int, Expr]) -> dict[str, tuple[Expr, Expr]]:
+    """Between which multiples of the unit of their choice the logarithms of weights were seen to move, in twelfths."""
     found: dict[str, tuple[Expr, Expr]] = {}
-    for name in sorted({name for trial in trials for name in trial.ratios}):
-        seen = [trial.ratios[name] for trial in trials if name in trial.ratios]
-        low, high = floor(min(a for a, _ in seen) * 12 + 1e-9), ceil(max(b for _, b in seen) * 12 - 1e-9)
-        found[name] = scaled(EPS, Fraction(low, 12)), scaled(EPS, Fraction(high, 12))
+    for draw in draws_of(bench.program):
+        seen = [(trial.ratios[draw.number], trial) for trial in trials if draw.number in trial.ratios]
+        if seen:
+            arg, unit = draw.args[0], units.get(draw.number, EPS)
+            assert isinstance(arg, Var)
+            code = bench.runner.code(unit)
+            low = floor(min(ends[0] / code(trial.one) for ends, trial in seen) * 12 + 1e-9)
+            high = ceil(max(ends[1] / code(trial.one) for ends, trial in seen) * 12 - 1e-9)
+            found[arg.name] = scaled(unit, Fraction(low, 12)), scaled(unit, Fraction(high, 12))
+    return found
+
+
+def _chances(bench: Bench, trials: list[Trial], units: dict[int, Expr]) -> dict[int, Expr]:
+    """By how many units the chances of coins were seen to differ at most, in twelfths."""
+    found: dict[int, Expr] = {}
+    for site in sorted({site for trial in trials for site in trial.odds}):
+        code = bench.runner.code(units[site])
+        seen = [trial.odds[site] / code(trial.one) for trial in trials if site in trial.odds]
+        if not isfinite(max(seen)):
+            raise NoProofRule("a side of a coin that one run never shows")
+        found[site] = scaled(units[site], Fraction(ceil(max(seen) * 12 - 1e-9), 12))
     return found
 
 
