@@ -91,8 +91,16 @@ def weigh(encoder: Any, users: int, candidates: int) -> LocalPlan:
         return _weigh_prefix(encoder, users)
     if isinstance(encoder, Rappor):
         return _weigh_rappor(encoder, users, candidates)
-    spread = deviation(encoder, users)
-    return LocalPlan(encoder, quantile(0.95) * spread, (_needed(candidates) + _NORMAL.inv_cdf(_POWER)) * spread)
+    spread, needed = deviation(encoder, users), _needed(candidates)
+    near, far = (_corrected(encoder, users, z) for z in (quantile(0.95), needed))
+    return LocalPlan(encoder, near + quantile(0.95) * spread, far + (needed + _NORMAL.inv_cdf(_POWER)) * spread)
+
+
+def _corrected(encoder: Any, users: int, z: float) -> float:
+    """The part of an interval that is not noise: collisions of a sketch come in steps, which intervals include."""
+    if not isinstance(encoder, CountMeanSketch):
+        return 0.0
+    return allowed_part(z) * (float(encoder.worth.high - encoder.worth.low) / users + encoder.collision_step)
 
 
 def _needed(tests: float) -> float:
