@@ -103,6 +103,16 @@ def test_the_three_definitions_agree_on_random_channels(seed):
         assert (held.distances, held.odds, held.knowledge) == (holds, holds, holds)
 
 
+@pytest.mark.parametrize("tiny", [F(1, 10**250), F(5e-324) * F(151, 100), F(5e-324) / 7, F(1, 10**4000)])
+def test_the_three_definitions_agree_on_probabilities_that_no_float_has(tiny):
+    """Ratios of numbers near 0 have no digits as floats: of these reports, one refutes and the others do not."""
+    for ratio, other in ((F(26, 10), F(245, 100)), (F(21, 10), F(26, 10))):
+        rows = [[ratio * tiny, other / 5], [tiny, F(1, 5)]]
+        channel = Channel([[*row, 1 - sum(row)] for row in rows], [(0, 0), (1, 0)])
+        held = [check_definitions(channel, level) for level in ("ln 2.5", "ln 2.7")]
+        assert [(one.distances, one.odds, one.knowledge) for one in held] == [(False,) * 3, (True,) * 3]
+
+
 def test_the_default_priors_refute_what_the_uniform_one_does_not():
     optimum = grid_optimum(GridCells(3, 3), 1).channel
     held = [check_definitions(optimum, epsilon) for epsilon in (1, "0.99")]

@@ -14,6 +14,7 @@ from math import exp, isqrt, log
 import numpy as np
 import pytest
 
+from sfumato.design.level import Level
 from sfumato.errors import BudgetError, InputError, LedgerError
 from sfumato.geo.earth import ground_distance
 from sfumato.geo.frames import slack
@@ -74,6 +75,33 @@ def test_a_person_who_stays_mostly_gets_the_same_answer(around):
     assert all((a.lat, a.lon) == (b.lat, b.lon) for a, b in pairwise(steps) if b.kind == REPEATED)
     assert sum(step.spent for step in steps) < 0.33 * count * log(4)
     assert sum(step.spent for step in steps) == trace.purse.held("ana").spent
+
+
+@pytest.mark.parametrize("level", ["ln 4", "ln 3", "1/3 ln 7", "0.1", "ln 1.001"])
+def test_a_budget_of_n_levels_pays_for_n_reports(level):
+    """Whatever is rounded: n levels pay for n fresh reports, and for n/2 with two tests of a quarter for each."""
+    made = LocationMechanism.within(level, 200, around=(48, 2))
+    own = made.level
+    for n in (1, 2, 20, 1000):
+        trace = TraceMechanism.of(made, Level(n * own.times, own.odds))
+        trace.check_first()
+        fresh, test = trace._fresh_cost, trace._test_cost
+        assert n * fresh <= trace.total < n * fresh + test
+        assert n * test <= trace.total
+        assert 4 * test >= fresh >= own.epsilon
+        assert abs(float(trace.total) - n * float(own.epsilon)) < 1e-12 * n
+    with pytest.raises(BudgetError, match="does not allow a single report"):
+        TraceMechanism.of(made, Level(own.times * Fraction(999, 1000), own.odds)).check_first()
+
+
+def test_budgets_in_other_words_are_rounded_down():
+    """A number for a logarithm: what is spent stays within the number."""
+    trace = TraceMechanism.of(MADE, "7", test="0.3")
+    spent = [trace.report("ana", 48 + 0.05 * (i % 2), 2).kind for i in range(60)]
+    fresh = spent.count(FRESH)
+    tests = fresh - 1 + spent.count(REPEATED)
+    assert fresh * log(4) + tests * 0.3 <= 7
+    assert trace.total <= 7 + Fraction(1, 10**14)
 
 
 def test_the_default_threshold_is_what_it_says():

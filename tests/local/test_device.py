@@ -1,5 +1,7 @@
 """A device in Python keeps the promise of the browser's: what it spends, and by what it tells later texts."""
 
+import os
+import stat
 from fractions import Fraction
 
 import numpy as np
@@ -58,3 +60,40 @@ def test_reports_of_devices_are_decoded(tmp_path):
     assert len(ids) == 300
     row = tally.estimates()[1]
     assert row.low - 0.1 < Fraction(2, 3) < row.high + 0.1
+
+
+def test_what_a_device_keeps_is_its_owners_alone(tmp_path):
+    """The permanent copy tells more than any report that is made from it: nobody else on the machine may read it."""
+    path = tmp_path / "device.json"
+    path.write_text('{"spent": "0", "tasks": {}}', encoding="utf-8")
+    path.chmod(0o644)
+    Device(path).report(planned_task("texts", Rappor.planned(1, 2)), "a")
+    assert stat.S_IMODE(path.stat().st_mode) == 0o600
+
+
+def test_a_cost_is_on_the_disk_before_its_report_is_drawn(tmp_path, monkeypatch):
+    """Its bytes and its name: where the power goes after a report, the state before it must not come back."""
+    path, sync, synced = tmp_path / "device.json", os.fsync, []
+
+    def noted(file):
+        sync(file)
+        synced.append(stat.S_ISDIR(os.fstat(file).st_mode))
+
+    monkeypatch.setattr(os, "fsync", noted)
+
+    class Drawn:
+        def take(self, count):
+            assert synced == [False, True]
+            assert Device(path).spent == task.epsilon
+            return np.zeros(count, np.uint8)
+
+    task = planned_task("colours", KAryResponse.planned(3, 1))
+    Device(path).report(task, "1", Drawn())
+
+
+def test_devices_behind_a_link_share_one_budget(tmp_path):
+    (tmp_path / "link.json").symlink_to("device.json")
+    task = planned_task("colours", KAryResponse.planned(3, 1))
+    Device(tmp_path / "link.json").report(task, "1")
+    with pytest.raises(BudgetError, match="for this task"):
+        Device(tmp_path / "device.json").report(task, "1")

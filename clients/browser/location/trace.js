@@ -13,11 +13,17 @@ export const PERIOD = 60_000, LONGEST = 32 * PERIOD; // the shortest and the lon
 export const DAY = 24 * 60 * PERIOD; // a day begins with the first look after the day before has ended
 const NEAR = 6.295793622, SCALES = 2; // 95 % of fresh reports, and so many scales of the test's noise: see traces.py
 
-/** What is kept about a trace, with the budget of a new day where the last one is over. A clock that went back begins none. */
+/**
+ * What is kept about a trace, with the budget of a new day where the last one is over. A clock that was set back begins
+ * none, and the present one ends a day later; one that is then set right (a computer that had lost the time) begins none
+ * either: `before` is when the day began by the clock that was ahead.
+ */
 export function today(kept, now) {
-  const held = { spent: 0, last: null, ...kept };
-  if (!(held.day <= now)) held.day = now; // the first look, or a clock that was set back
-  return now - held.day < DAY ? held : { ...held, day: now, spent: 0 };
+  const held = { spent: 0, last: null, day: now, before: 0, ...kept };
+  if (held.day > now) Object.assign(held, { before: Math.max(held.before, held.day), day: now });
+  const right = now - held.day >= DAY && held.before <= now && now - held.before < DAY;
+  if (right) held.day = held.before;
+  return now - held.day < DAY ? held : { ...held, day: now, before: 0, spent: 0 };
 }
 
 /** Whether a level's budget allows no look any more until the day is over. */
@@ -27,8 +33,8 @@ export function isSpent(held, budget) {
 
 export class Trace {
   /**
-   * `budget` is how many fresh reports a day allows; `store` keeps {spent, last, at, wait, day} for a key, and writes
-   * before it returns: the quarters spent since `day`, the last report, the last look, and how long to wait after it.
+   * `budget` is how many fresh reports a day allows; `store` keeps {spent, last, at, wait, day, before} for a key, and
+   * writes before it returns: the quarters spent since `day`, the last report, the last look, how long to wait after it.
    */
   constructor(mechanism, key, budget, store, bits = new SystemBits(), clock = Date.now) {
     Object.assign(this, { mechanism, key, budget, store, bits, clock });
@@ -68,7 +74,9 @@ export class Trace {
     // nobody asked for long: start again; a first look may be tried again soon
     held.wait = !last || since >= wait + LONGEST ? PERIOD : Math.min(2 * wait, LONGEST);
     held.at = now;
-    await this.store.write(this.key, held); // a look that fails is one, too
+    // before the look: one that fails is one, too, or what is left of the budget would tell where positions can be read
+    if (last) held.spent += TEST;
+    await this.store.write(this.key, held);
     let point;
     try {
       point = this.mechanism.toGrid(...(await look()));
@@ -76,11 +84,7 @@ export class Trace {
       if (!last) throw error;
       return this.#told(last, "unread", held.spent); // where positions cannot be read also tells something
     }
-    if (last) {
-      held.spent += TEST;
-      await this.store.write(this.key, held); // before the draw
-      if (this.passes(point, last)) return this.#told(last, "repeated", held.spent);
-    }
+    if (last && this.passes(point, last)) return this.#told(last, "repeated", held.spent);
     held.spent += FRESH;
     await this.store.write(this.key, held); // before the draw
     const noise = this.mechanism.noise.sample(this.bits);

@@ -37,6 +37,8 @@ from sfumato.reals import Real, as_real
 from sfumato.types import as_written
 
 _BITS = 160
+_ROUGH = 1e-290
+"""Floats below this may have few digits, or be quotients of such."""
 RARE = Fraction(1, 10**6)
 _Check = Callable[[Sequence[Fraction], Sequence[Fraction], Sequence[Sequence[Distance]], "_Decays"], bool]
 
@@ -124,9 +126,10 @@ class _Pair:
 def _worst_pairs(rows: Sequence[Sequence[Fraction]], apart: Sequence[Sequence[Distance]]) -> Iterator[_Pair]:
     """Every ordered pair of inputs with the reports whose probabilities have the largest ratio. For a prior on two
     inputs, posteriors grow with that ratio, so that no other report refutes what these do not. Floats leave out only
-    reports whose ratio is certainly smaller.
+    reports whose ratio is certainly smaller: those that are too near to 0 for a float's precision are all checked.
     """
     table = np.array([[float(p) for p in row] for row in rows])
+    table[(table > 0) & (table < _ROUGH)] = np.nan
     for x, y in permutations(range(len(rows)), 2):
         with np.errstate(divide="ignore", invalid="ignore"):
             ratios = table[x] / table[y]

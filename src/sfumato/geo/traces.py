@@ -15,13 +15,14 @@ probabilities of everything that is reported differ by a factor of at most e^bud
 Proof: the test compares floor(|z - g|), a whole number of grid steps that two positions at distance D change by at most
 (D + slack)/step + 1, with a threshold plus two-sided geometric noise whose rate per step is test/(radius + slack +
 step): its outcome costs at most `test`. A fresh report costs `level` (mechanism). Costs add up, no charge exceeds the
-budget, and what is spent is charged before a report leaves: before each draw, or a batch in one transaction. Whether a
-step is a repetition, a fresh report or a held one is decided by noisy outcomes and by what was spent, never by the
-position: one outside of a planar region counts as a place of it, for a trace that ends at the border would tell where
-it went. Projecting and clipping move no two places apart.
+budget (amounts are multiples of the rounded level: a test is rounded up from its part of it, the budget down), and what
+is spent is charged before a report leaves: before each draw, or a batch in one transaction. Whether a step is a
+repetition, a fresh report or a held one is decided by noisy outcomes and by what was spent, never by the position: one
+outside of a planar region counts as a place of it, for a trace that ends at the border would tell where it went.
+Projecting and clipping move no two places apart.
 Reference: Chatzikokolakis, Palamidessi, Stronati, PETS 2014 (predictive mechanism); the spending rule is a filter.
 Checked by: geo::the_test_of_a_prediction_costs_what_it_says, geo::a_trace_never_exceeds_its_budget,
-geo::a_person_who_stays_mostly_gets_the_same_answer
+geo::a_person_who_stays_mostly_gets_the_same_answer, geo::a_budget_of_n_levels_pays_for_n_reports
 """
 
 from __future__ import annotations
@@ -42,7 +43,7 @@ from sfumato.geo.frames import slack
 from sfumato.geo.mechanism import LocationMechanism
 from sfumato.geo.purse import MemoryPurse, Point, Purse
 from sfumato.geo.retrieval import quantile
-from sfumato.reals import round_down, round_up
+from sfumato.reals import Real, as_real, round_down, round_up
 from sfumato.sampling import Bits, sample_laplace
 from sfumato.types import positive
 
@@ -113,16 +114,23 @@ class TraceMechanism:
 
     @cached_property
     def total(self) -> Fraction:
-        """The budget of each person as an amount, rounded down."""
-        return round_down(self.budget.epsilon)
+        """The budget of each person as an amount."""
+        return round_down(self._levels(self.budget) * self._fresh_cost)
 
     @cached_property
     def _test_cost(self) -> Fraction:
-        return round_up(self.test.epsilon)
+        return round_up(self._levels(self.test) * self._fresh_cost)
 
     @cached_property
     def _fresh_cost(self) -> Fraction:
         return round_up(self.mechanism.level.epsilon)
+
+    def _levels(self, level: Level) -> Fraction | Real:
+        """How many times the mechanism's level: a fraction where both are logarithms of the same odds. Rounding the
+        logarithms themselves would make a budget of 20 ln 4 smaller than twenty reports at ln 4.
+        """
+        own = self.mechanism.level
+        return level.times / own.times if level.odds == own.odds else as_real(level.epsilon) / own.epsilon
 
     @cached_property
     def test_rate(self) -> Fraction:

@@ -8,10 +8,10 @@ functions: candidates must not be chosen by their bits. The same reports and can
 Proof: hash functions scatter the bits of a candidate that nobody has as they scatter those of a random text, whatever
 was reported. Its score adds up, over its bits, what all other candidates leave unexplained, and is one of 1 + `decoys`
 exchangeable scores: its rank among them is a p-value. A candidate that is screened away has the p-value 1, and the
-others that are tested with one that is not do not depend on its bits. Holm needs no more. Decoys are drawn from a
-digest of what was counted, as a new hash function would be: nobody can draw them again until a name appears. Benjamini
-and Hochberg need p-values that are positively dependent. That is not proved, for candidates compete for the same bits:
-it was measured.
+others that are tested with one that is not, and those that are not tested, do not depend on its bits. Holm needs no
+more. Decoys are drawn from a digest of what was counted, as a new hash function would be: nobody can draw them again
+until a name appears. Benjamini and Hochberg need p-values that are positively dependent. That is not proved, for
+candidates compete for the same bits: it was measured.
 Reference: Phipson and Smyth 2010 (ranks among random draws); Holm 1979; Benjamini and Yekutieli 2001 (dependence).
 Checked by: local::rappor_names_few_where_frequent_texts_are_not_listed, local::decoys_set_bits_as_texts_do,
 local::decoding_again_names_the_same, local::ranks_among_decoys_are_uniform

@@ -1,21 +1,21 @@
 """A device in Python: it keeps what it has spent and its permanent copies, as the browser client does.
 
 Comes in: a task and a value. Goes out: an id and a report, which may be sent as often as needed. What a report costs is
-on the disk before the report is drawn.
+on the disk before the report is drawn. The file is its owner's alone: a permanent copy tells more than any report.
 
 Guarantee: all reports on one task cost at most its `lifetime`, and all reports of the device at most its budget. RAPPOR
 draws one permanent copy for a task with its parameters and reports every later text by it.
 Proof: costs of independent reports add up, and a report is drawn only after the sum was compared with both limits and
 written. Reports from one copy are post-processing of it.
 Reference: Dwork and Roth 2014, 3.5 (composition); Erlingsson, Pihur, Korolova, CCS 2014 (permanent copies).
-Checked by: local::a_device_spends_its_budget_and_no_more, local::a_device_reports_all_texts_by_one_copy
+Checked by: local::a_device_spends_its_budget_and_no_more, local::a_device_reports_all_texts_by_one_copy,
+local::what_a_device_keeps_is_its_owners_alone, local::a_cost_is_on_the_disk_before_its_report_is_drawn
 """
 
 from __future__ import annotations
 
 import fcntl
 import json
-import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from fractions import Fraction
@@ -25,6 +25,7 @@ from typing import Any
 import numpy as np
 
 from sfumato.errors import BudgetError
+from sfumato.files import real_path, replace_file
 from sfumato.local.tape import Flags, SystemTape, Tape, sample_uniform_bytes
 from sfumato.local.task import LocalTask, charge
 from sfumato.types import positive, show
@@ -37,7 +38,7 @@ class Device:
     """One device, whose state is a file. Several processes may use it."""
 
     def __init__(self, path: Path, budget: object = BUDGET) -> None:
-        self._path, self.budget = path, positive(budget, "budget")
+        self._path, self.budget = real_path(path), positive(budget, "budget")
 
     @property
     def spent(self) -> Fraction:
@@ -84,12 +85,7 @@ class Device:
             yield json.loads(self._path.read_text("utf-8")) if self._path.exists() else {"spent": "0", "tasks": {}}
 
     def _write(self, state: dict[str, Any]) -> None:
-        part = self._path.with_name(f"{self._path.name}.part")
-        with part.open("w", encoding="utf-8") as file:
-            json.dump(state, file)
-            file.flush()
-            os.fsync(file.fileno())
-        part.replace(self._path)
+        replace_file(self._path, json.dumps(state).encode())
 
 
 def _copy(task: LocalTask, text: str) -> dict[str, Any]:

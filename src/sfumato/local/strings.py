@@ -6,14 +6,15 @@ at most the level in all surveys that were simulated. The same reports, in any o
 same estimates and names.
 Proof: the p-value of a candidate for RAPPOR is its rank among random texts (`decoys`), and all candidates that were
 tried are counted. With more than half as many candidates as bits, one half of the reports, drawn at random from a
-digest of all, selects those that the other half tests. A candidate that the bits cannot tell from a combination of
-others has no unbiased estimate: it is not named, and its interval is from 0 to 1. Intervals follow from the covariance
-of the bits that the fitted shares imply, by the normal law. The reports that support a prefix which nobody has are
-binomial.
+digest of all, selects those that the other half tests, and all others have one column together. A candidate that the
+bits cannot tell from a combination of others has no unbiased estimate: it is not named, and its interval is from 0 to
+1. Intervals follow from the covariance of the bits that the fitted shares imply, by the normal law. The reports that
+support a prefix which nobody has are binomial.
 Reference: Erlingsson, Pihur, Korolova, CCS 2014; Holm 1979; Benjamini and Hochberg 1995; Wang, Li, Jha 2019.
 Checked by: local::rappor_names_few_that_nobody_has, local::rappor_intervals_cover,
 local::candidates_that_cannot_be_told_apart_are_not_named, local::decoding_again_names_the_same,
-local::frequent_texts_are_found_letter_by_letter, local::heavy_hitters_name_few_that_nobody_has
+local::frequent_texts_are_found_letter_by_letter, local::heavy_hitters_name_few_that_nobody_has,
+local::intervals_of_a_frequent_text_cover_where_candidates_are_screened
 """
 
 from __future__ import annotations
@@ -66,9 +67,11 @@ class Fit:
     """
 
 
-def design(encoder: Rappor, candidates: Sequence[str]) -> Floats:
-    """One row for each bit of each cohort, one column for each candidate, and one for texts that are not listed."""
-    columns = [encoder.filters(text).ravel() for text in candidates]
+def design(encoder: Rappor, candidates: Sequence[str], beside: Floats | None = None) -> Floats:
+    """One row for each bit of each cohort, one column for each candidate, one for candidates that are not fitted
+    (`beside`: the mean of their filters), and one for texts that are not listed.
+    """
+    columns = [encoder.filters(text).ravel() for text in candidates] + ([] if beside is None else [beside])
     spread = 1 - (1 - 1 / encoder.filter) ** encoder.hashes
     unlisted = np.full(encoder.cohorts * encoder.filter, spread)
     return np.column_stack([*columns, unlisted]).astype(np.float64)
@@ -82,8 +85,10 @@ def solution(encoder: Rappor, tally: Tally, matrix: Floats) -> Floats:
     return result
 
 
-def fit(encoder: Rappor, tally: Tally, matrix: Floats) -> Fit:
-    """Least squares over the cohorts that have reports, and the covariance that the fitted shares imply."""
+def fit(encoder: Rappor, tally: Tally, matrix: Floats, texts: int) -> Fit:
+    """Least squares over the cohorts that have reports, and the covariance that the fitted shares imply. The first
+    columns are those of so many texts.
+    """
     table = tally.reshape(encoder.cohorts, encoder.filter + 1).astype(np.float64)
     counts = table[:, 0]
     used = counts > 0
@@ -95,7 +100,7 @@ def fit(encoder: Rappor, tally: Tally, matrix: Floats) -> Fit:
     covariance, chi, free = np.zeros((len(shares), len(shares))), 0.0, -round(float(np.trace(seen)))
     blocks = matrix.reshape(encoder.cohorts, encoder.filter, -1)
     for cohort in np.flatnonzero(used).tolist():
-        spread = _bits_covariance(blocks[cohort], shares, p, q)
+        spread = _bits_covariance(blocks[cohort], shares, texts, p, q)
         part = solve[:, cohort * encoder.filter : (cohort + 1) * encoder.filter]
         covariance += part @ spread @ part.T / counts[cohort]
         rest = true[cohort] - blocks[cohort] @ shares
@@ -110,12 +115,12 @@ def fit(encoder: Rappor, tally: Tally, matrix: Floats) -> Fit:
     return Fit(shares, covariance * misfit, misfit, told_apart, scores, residuals, residuals + scores[:, None] * solve)
 
 
-def _bits_covariance(block: Floats, shares: Floats, p: float, q: float) -> NDArray[np.float64]:
+def _bits_covariance(block: Floats, shares: Floats, texts: int, p: float, q: float) -> NDArray[np.float64]:
     """Of the unbiased bits of one report: those of one text are set together, and each has its own noise."""
     present = np.clip(shares, 0.0, 1.0)
     rate = np.clip(block @ present, 0.0, 1.0)
-    listed = block[:, :-1] * present[:-1]
-    together = listed @ block[:, :-1].T - np.outer(rate, rate)
+    listed = block[:, :texts] * present[:texts]
+    together = listed @ block[:, :texts].T - np.outer(rate, rate)
     told = q + (p - q) * rate
     np.fill_diagonal(together, told * (1 - told) / (p - q) ** 2)
     return together
@@ -133,11 +138,12 @@ def estimate_rappor(
     """Every candidate that is tested, with its interval and its adjusted p-value."""
     check_population(population)
     _check_candidates(candidates)
-    chosen, kept = list(candidates), reports
+    chosen, kept, beside = list(candidates), reports, None
     if is_screened(encoder, len(chosen)):
-        chosen, kept = _screened(encoder, reports, chosen)
+        chosen, kept, beside = _screened(encoder, reports, chosen)
+        population = "sampled"  # those whose reports are left for the test are a sample of all
     words: Any = {"population": population, "confidence": confidence, "correction": correction}
-    return estimate_rappor_tally(encoder, encoder.tally(kept), chosen, **words, tried=len(candidates))
+    return estimate_rappor_tally(encoder, encoder.tally(kept), chosen, **words, tried=len(candidates), beside=beside)
 
 
 def estimate_rappor_tally(
@@ -149,24 +155,27 @@ def estimate_rappor_tally(
     confidence: object = 0.95,
     correction: str = "holm",
     tried: int = 0,
+    beside: Floats | None = None,
 ) -> list[Estimated]:
-    """The same from a tally, for candidates that are all tested at once, though more may have been tried before."""
+    """The same from a tally, for candidates that are all tested at once, though more may have been tried before: the
+    mean filter of those others is `beside`.
+    """
     _check_candidates(chosen)
-    matrix = design(encoder, chosen)
-    fitted = fit(encoder, tally, matrix)
+    count = len(chosen)
+    fitted = fit(encoder, tally, design(encoder, chosen, beside), count)
     n = int(tally.reshape(encoder.cohorts, -1)[:, 0].sum())
     if n < 1:
         raise InputError("there are no reports")
-    shares, variance = fitted.shares[:-1], np.diag(fitted.covariance)[:-1]
+    shares, variance = fitted.shares[:count], np.diag(fitted.covariance)[:count]
     if population == "fixed":
         inside = np.clip(shares, 0.0, 1.0)
         variance = np.maximum(variance - inside * (1 - inside) / n, variance / 100)
-    known = fitted.told_apart[:-1] & (variance > 0)  # one report may have none
+    known = fitted.told_apart[:count] & (variance > 0)  # one report may have none
     deviation = np.sqrt(np.maximum(variance, 0.0))
-    tests = np.ones(len(chosen))
+    tests = np.ones(count)
     if known.any():
-        parts = fitted.scores[:-1][known], fitted.residuals, fitted.left[:-1][known]
-        tests[known] = decoy_tests(encoder, parts, max(tried, len(chosen)), correction, tally.tobytes())
+        parts = fitted.scores[:count][known], fitted.residuals, fitted.left[:count][known]
+        tests[known] = decoy_tests(encoder, parts, max(tried, count), correction, tally.tobytes())
     half = quantile(confidence) * deviation
     low, high = np.where(known, shares - half, 0.0), np.where(known, shares + half, 1.0)
     return [
@@ -190,17 +199,27 @@ def tested_at_once(encoder: Rappor, candidates: int) -> int:
     return max(1, encoder.cohorts * encoder.filter // 4) if is_screened(encoder, candidates) else candidates
 
 
-def _screened(encoder: Rappor, reports: Octets, candidates: list[str]) -> tuple[list[str], Octets]:
+def _screened(encoder: Rappor, reports: Octets, candidates: list[str]) -> tuple[list[str], Octets, Floats]:
     """The likeliest candidates by one half of the reports, drawn at random whatever order the reports are in, but the
-    same whenever they are decoded; the other half is left for the test.
+    same whenever they are decoded; the other half, for the test; and the mean filter of all other candidates.
+
+    Those that share bits with a frequent text look likely, so the others share fewer with it than random texts do. Only
+    a column of their own keeps them from lowering its estimate.
     """
     reports = reports[np.lexsort(reports.T)]
     screens = sample_coins(PublicTape(reports.tobytes()), len(reports), 1 << 7, 8)
     table = encoder.tally(reports[screens]).reshape(encoder.cohorts, encoder.filter + 1).astype(np.float64)
     centred = table[:, 1:] / np.maximum(table[:, :1], 1) - float(encoder.q)
-    scores = np.array([float((encoder.filters(text) * centred).sum()) for text in candidates])
+    scores, sums = np.empty(len(candidates)), np.zeros(centred.shape)
+    for at, text in enumerate(candidates):
+        filters = encoder.filters(text)
+        scores[at] = (filters * centred).sum()
+        sums += filters
     best = np.sort(np.argsort(-scores)[: tested_at_once(encoder, len(candidates))])
-    return [candidates[i] for i in best.tolist()], reports[~screens]
+    chosen = [candidates[i] for i in best.tolist()]
+    for text in chosen:
+        sums -= encoder.filters(text)
+    return chosen, reports[~screens], sums.ravel() / max(1, len(candidates) - len(chosen))
 
 
 def estimate_sketch(

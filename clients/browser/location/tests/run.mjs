@@ -261,6 +261,35 @@ test("the budget of a day lasts a day at rest, and the next day has its own", as
   equal((await ask()).kind !== "held", true);
 });
 
+test("a clock that is lost and set right again begins no day", async () => {
+  const [store, kept] = memory();
+  const begun = 1e12 + 5 * DAY, hour = 60 * PERIOD, spent = 3 * FRESH;
+  let now = begun;
+  const trace = new Trace(new LocationMechanism("ln 4", 500), "a", 3, store, new FixedBits("clock"), () => now);
+  await trace.report(() => [48, 2]);
+  const kinds = async (...times) => {
+    const seen = [];
+    for (now of times) seen.push((await trace.report(() => [48, 2])).kind);
+    return seen;
+  };
+  const spend = () => { kept.get("a").spent = spent; };
+  spend();
+  // lost twice, once to an earlier time still, and looked at in each; then right again on the same day
+  equal(await kinds(begun + hour, 5000, 1000, 9000, begun + 2 * hour, begun + DAY - 1), Array(6).fill("held"));
+  equal(kept.get("a").day, begun, "the day is what it was");
+  equal((await kinds(begun + DAY))[0] !== "held", true, "and ends when it should");
+  // set back by hours only: the day may end later, never sooner
+  kept.get("a").day = begun;
+  spend();
+  equal(await kinds(begun - 2 * hour, begun + hour, begun + 23 * hour), ["held", "held", "held"]);
+  equal((await kinds(begun + 24 * hour))[0] !== "held", true);
+  // a clock that was ahead and is set right: a day later the budget is new
+  kept.get("a").day = begun + 9000 * DAY;
+  spend();
+  equal(await kinds(begun, begun + 23 * hour), ["held", "held"]);
+  equal((await kinds(begun + DAY))[0] !== "held", true);
+});
+
 test("positions are looked at once a minute, and not at all without need", async () => {
   const [store, kept] = memory();
   let now = 1e12, looks = 0, broken = true;
@@ -275,8 +304,8 @@ test("positions are looked at once a minute, and not at all without need", async
   for (let i = 0; i < 20; i++) await trace.report(look);
   equal([first.kind, looks], ["fresh", 2], "within the minute");
   now += PERIOD;
-  broken = true; // nobody learns from an error where there is no signal
-  for (let i = 0; i < 3; i++) equal((({ lat, lon, spent, kind }) => [lat, lon, spent, kind])(await trace.report(look)), [first.lat, first.lon, FRESH, i ? "cached" : "unread"]);
+  broken = true; // nobody learns from an error, or from what is left of the budget, where there is no signal
+  for (let i = 0; i < 3; i++) equal((({ lat, lon, spent, kind }) => [lat, lon, spent, kind])(await trace.report(look)), [first.lat, first.lon, FRESH + TEST, i ? "cached" : "unread"]);
   equal(looks, 3, "a look that fails");
   broken = false;
   kept.get("a").spent = 3 * FRESH;
