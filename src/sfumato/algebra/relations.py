@@ -340,6 +340,14 @@ def scans_in(relation: Relation, through: bool = False) -> list[Scan]:
     return [scan for part in below(relation) for scan in scans_in(part, through)]
 
 
+def identified_differently(relation: Relation) -> bool:
+    """Whether tables below declare the identifier of a person differently: longer texts, other bounds. Then columns
+    that hold it may differ between rows of one person (`Relation.persons_columns`).
+    """
+    tables = [scan.table for scan in scans_in(relation) if isinstance(scan.table.unit, str)]
+    return len({table.columns[str(table.unit)].domain for table in tables if table.unit in table.columns}) > 1
+
+
 def _renamed(node: Node, names: dict[str, Column]) -> Node:
     """A condition over other names of the same columns."""
     if isinstance(node, Column):

@@ -62,7 +62,7 @@ def unit_warnings(policy: Policy, marks: Marks) -> list[Warned]:
         if not isinstance(table.unit, str) or table.unit == ROW:
             continue
         one = table.columns[table.unit]
-        domain, here = (one.low, one.high, one.values, one.max_length), f"{name}.{table.unit}"
+        domain, here = one.domain, f"{name}.{table.unit}"
         if first is None:
             first = domain, here
         elif domain != first[0]:

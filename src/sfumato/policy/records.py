@@ -103,6 +103,11 @@ class PolicyColumn:
     max_length: int | None = None
     nulls: bool = True
 
+    @property
+    def domain(self) -> tuple[object, ...]:
+        """What the scan makes of a value: columns that agree in this show the same value alike."""
+        return (self.type, self.low, self.high, self.grid, self.values, self.max_length)
+
 
 @dataclass(frozen=True, slots=True)
 class DeclaredPoint:

@@ -17,7 +17,17 @@ from sfumato.algebra import public_aggregates as plain
 from sfumato.algebra.aggregates import AGGREGATES
 from sfumato.algebra.functions import call
 from sfumato.algebra.public_aggregates import OF_DIFFERENT
-from sfumato.algebra.relations import Relation, RelationShape, Release, SingleRow, filtered, grouped, released, windowed
+from sfumato.algebra.relations import (
+    Relation,
+    RelationShape,
+    Release,
+    SingleRow,
+    filtered,
+    grouped,
+    identified_differently,
+    released,
+    windowed,
+)
 from sfumato.algebra.tree import (
     BOOLEAN,
     DECIMAL,
@@ -299,9 +309,12 @@ class Clauses:
         """
         columns = self.scope.relation.columns
         nameable = list(columns.values()) if self._is_aggregated() else [entry.node for entry in self.scope.entries]
-        fixed = {*over.partition, *(s.node for s in over.order)}
+        identifiers = set(self.scope.relation.persons_columns)
+        parts = [p for p in over.partition if not (isinstance(p, Column) and p.name in identifiers)]
+        fixed = {*parts, *(s.node for s in over.order)}
         names = {node.name for node in fixed if isinstance(node, Column)}
-        names |= {name for name, c in columns.items() if c.unit == PERSON}
+        if not identified_differently(self.scope.relation):  # else rows of one person may differ in these alone
+            names |= identifiers
         open_columns = [
             node for node in dict.fromkeys(nameable) if node not in fixed and not columns_of(node).keys() <= names
         ]
