@@ -108,10 +108,12 @@ def _is_written(path: Path, process: int) -> bool:
 def appended_line(path: Path, line: str) -> Iterator[None]:
     """Add a line to a file, durable when the block begins; if the block raises, the line is removed again.
 
-    A line that has no end, because somebody else's writing was cut short, gets one first.
+    A line that has no end, because somebody else's writing was cut short, gets one first. Other processes wait until
+    the block has ended: none of them removes a line that is not its own.
     """
     data = f"{line}\n".encode()
     with path.open("a+b") as file:
+        _wait_for(file.fileno())
         start = file.seek(0, os.SEEK_END)
         file.seek(max(0, start - 1))
         if file.read(1) not in (b"", b"\n"):
@@ -123,9 +125,17 @@ def appended_line(path: Path, line: str) -> Iterator[None]:
             yield
         except BaseException:
             with suppress(OSError):
-                if path.stat().st_size <= start + len(data):  # else another process has added lines since
-                    os.truncate(path, start)
+                os.truncate(path, start)
             raise
+
+
+def _wait_for(handle: int) -> None:
+    """Take the lock of a file, until it is closed."""
+    try:
+        import fcntl
+    except ImportError:  # Windows: one process at a time
+        return
+    fcntl.flock(handle, fcntl.LOCK_EX)
 
 
 def sync_directory(directory: Path) -> None:

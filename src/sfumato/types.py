@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import numbers
 import operator
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 from decimal import Decimal
@@ -16,6 +17,7 @@ from enum import Enum
 from fractions import Fraction
 from math import log10
 from typing import Any, NoReturn
+from urllib.parse import unquote
 
 from sfumato.errors import InputError
 
@@ -27,6 +29,7 @@ _MOST_BITS = 3_322
 _TOLD, _TOLD_BITS = 60, 200
 """Characters of a number, or its bits, that an error message repeats."""
 _LEAST_CHANCE = Fraction(1, 10**100)
+_PASSWORD = re.compile(r"(?<=://)([^/@:]*):[^/@]*@")
 
 
 def as_written(value: object, what: str = "number") -> Fraction:
@@ -257,6 +260,21 @@ class Exact:
     __add__ = __radd__ = __sub__ = __rsub__ = __mul__ = __rmul__ = __truediv__ = __neg__ = __abs__ = _refuse
     __hash__ = __len__ = __iter__ = __getitem__ = __contains__ = __array__ = __bytes__ = _refuse
     __reduce__ = __reduce_ex__ = __getstate__ = __copy__ = __deepcopy__ = __setattr__ = __delattr__ = _refuse
+
+
+def without_password(address: str) -> str:
+    """The address of a server as it may be shown and recorded; a password may stand before the host or among options.
+
+    >>> without_password("postgresql://ana:secret@host/db?password=secret&connect_timeout=3#table")
+    'postgresql://ana@host/db?connect_timeout=3#table'
+    """
+    bare = _PASSWORD.sub(r"\1@", address)
+    start, mark, rest = bare.partition("?")
+    if "://" not in address or not mark:
+        return bare
+    options, sign, table = rest.partition("#")
+    kept = [one for one in options.split("&") if unquote(one.partition("=")[0]) not in ("password", "sslpassword")]
+    return start + "?" * bool(kept) + "&".join(kept) + sign + table
 
 
 def identifier(name: str) -> str:

@@ -97,6 +97,21 @@ def test_an_earlier_release_that_was_deleted_is_named(served):
         ]
 
 
+def test_releases_of_another_table_are_named(served):
+    """Its people may be the same, and nothing tells who is who: such a release was passed over in silence."""
+    with served.client() as client:
+        by_session(client, served)
+        other = next(one for one in client.get("/api/release").json()["tables"] if one["name"] != "patient")
+        column = next(one["name"] for one in other["columns"] if not one["unit"])
+        wanted = {"table": other["name"], "quasi": [column], "k": 2, "suppress": "0.5"}
+        first = client.post("/api/release/make", json=wanted).json()
+        assert first["made"]["table"] == other["name"]
+        second = client.post("/api/release/make", json={**WANTED, "quasi": ["age"], "k": 5}).json()
+    assert not second["check"]["passed"]
+    words = f'releases of "{other["name"]}" that were made here, which may be of the same people'
+    assert words in second["check"]["scope"]["not_checked"]
+
+
 def test_loss_and_risk_are_those_of_the_command_line(served, call):
     with served.client("owner") as client:
         draft = client.get("/api/release").json()["tables"][0]
@@ -135,7 +150,8 @@ def test_only_an_owner_who_is_there_makes_a_release_and_of_the_policys_tables_al
             ({"quasi": []}, "no quasi-identifiers"),
             ({"quasi": "age"}, "quasi must be a list of columns"),
             ({"sensitive": "nobody"}, "the sensitive column is not one"),
-            ({"hierarchies": f'[age]\nfile = "{secret}"\n'}, "no known kind"),
+            ({"hierarchies": f'[age]\nfile = "{secret}"\n'}, "the hierarchies name a file"),
+            ({"hierarchies": f'[zipcode]\nfile = "{secret}"\n'}, "the hierarchies name a file"),
             ({"hierarchies": "[age"}, "not TOML"),
             ({"hierarchies": "age = 3"}, "must be a table"),
             ({"k": 0}, "k must be at least 1"),

@@ -3,6 +3,8 @@
 import json
 import os
 import shutil
+import threading
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -272,7 +274,7 @@ def test_numbers_that_are_written_differently_are_two_values(table, make, check)
     for earlier in (("--record", "rec"), ("--earlier", "r1.csv")):
         passed, said = check("r2.csv", "--quasi", "B", *words, *earlier)
         assert not passed
-        assert 'labels of "r1.csv" in column "A" are also other values of it' in said
+        assert 'labels of "r1.csv" in column "A" can be taken for each other' in said
 
 
 def test_labels_that_are_other_values_do_not_pass(table, make, check, tmp_path):
@@ -285,7 +287,72 @@ def test_labels_that_are_other_values_do_not_pass(table, make, check, tmp_path):
     make("r2.csv", "--quasi", "B", *words, "--hierarchies", "H")
     passed, said = check("r2.csv", "--quasi", "B", *words, "--hierarchies", "H", "--record", "rec")
     assert not passed
-    assert "are also other values of it" in said
+    assert "can be taken for each other" in said
+
+
+def test_labels_of_a_hierarchy_mean_what_it_says_whatever_they_look_like(table, make, check, tmp_path):
+    """Read as numbers, both labels would cover everybody: the groups of four would look like groups of eight."""
+    table([(str(2 * "12".index(a) + 1 + i % 2), b, s) for i, (a, b, s) in enumerate(FOUR)])
+    (tmp_path / "H").mkdir()
+    (tmp_path / "H" / "x_hierarchy_A.csv").write_text("1;<=99;*\n2;<=99;*\n3;0..99;*\n4;0..99;*\n")
+    words = ("--sensitive", "S", "-k", "8", "-l", "2")
+    make("r1.csv", "--quasi", "A", *words, "--hierarchies", "H")
+    assert {line.split(",")[0] for line in Path("r1.csv").read_text().splitlines()[1:]} == {"<=99", "0..99"}
+    make("r2.csv", "--quasi", "B", *words)
+    passed, said = check("r2.csv", "--quasi", "B", *words, "--record", "rec")
+    assert not passed
+    assert "in groups below 8, the smallest 4" in said
+    assert "each other" not in said
+
+
+def test_a_release_through_a_link_is_where_the_record_says(table, make, check, tmp_path):
+    table(FOUR)
+    (tmp_path / "kept").mkdir()
+    Path("link.csv").symlink_to("kept/real.csv")
+    make("link.csv", "--quasi", "A", "-k", "4")
+    assert Path("link.csv").is_symlink()
+    assert release_record.read_record(Path("rec"))[0]["out"] == str(Path("kept/real.csv").resolve())
+    make("r2.csv", "--quasi", "B", "-k", "4")
+    assert check("r2.csv", "--quasi", "B", "-k", "4", "--record", "rec") == (True, "")
+    assert sorted(file.name for file in (tmp_path / "kept").iterdir()) == ["real.csv"]
+
+
+def test_an_order_that_lacks_a_value_of_today_does_not_pass(table, make, check):
+    rows = [("1", b, s) for b in "xy" for s in "aabb"]
+    table(rows)
+    words = ("--quasi", "A", "--sensitive", "S", "-k", "4")
+    make("r1.csv", *words, "-t", "0.5", "--distance", "ordered", "--order", "b,a")
+    assert check("r1.csv", *words, "--record", "rec") == (True, "")
+    table([*rows, ("1", "x", "c")])
+    passed, said = check("r1.csv", *words, "--record", "rec")
+    assert not passed
+    assert "the t that the record promises is not checked: its order of values lacks some of them" in said
+
+
+def test_a_line_of_a_record_is_removed_by_nobody_else(tmp_path):
+    """One process fails while another one waits for its turn: the line of the first goes, that of the second stays."""
+    record, entered, go_on = tmp_path / "rec", threading.Event(), threading.Event()
+
+    def fail():
+        with suppress(OSError), release_record.appended_line(record, "first " * 9):
+            entered.set()
+            go_on.wait(10)
+            raise OSError("full")
+
+    def add():
+        with release_record.appended_line(record, "second"):
+            pass
+
+    threads = [threading.Thread(target=one) for one in (fail, add)]
+    threads[0].start()
+    entered.wait(10)
+    threads[1].start()
+    threads[1].join(0.3)
+    assert record.read_text() == "first " * 9 + "\n"
+    go_on.set()
+    for one in threads:
+        one.join(10)
+    assert record.read_text() == "second\n"
 
 
 KEPT = "what kept columns show is not checked together"

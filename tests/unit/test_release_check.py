@@ -416,12 +416,17 @@ def test_a_hierarchy_defines_labels_and_misleading_ones_are_named(tmp_path):
     assert covers("warm", "red", tree) is True
     assert covers("warm", "blue", tree) is False
     assert covers("warm", "blue") is None
-    write(tmp_path / "raw.csv", ("age", "ill"), [("3", "a"), ("4", "b"), ("5", "a"), ("6", "b")])
-    write(tmp_path / "out.csv", ("age", "ill"), sorted([("0-4", "a"), ("0-4", "b"), ("5-9", "a"), ("5-9", "b")]))
+    write(tmp_path / "raw.csv", ("age", "ill"), [("3", "a"), ("4", "a"), ("5", "b"), ("6", "b")])
+    by_hierarchy = [("0-4", "a"), ("0-4", "b"), ("5-9", "a"), ("5-9", "b")]
+    by_text = [("0-4", "a"), ("0-4", "a"), ("5-9", "b"), ("5-9", "b")]
     (tmp_path / "x_hierarchy_age.csv").write_text("3;0-4;*\n4;5-9;*\n5;0-4;*\n6;5-9;*\n")
-    report = check_release(tmp_path / "out.csv", tmp_path / "raw.csv", ["age"], "ill", hierarchies=tmp_path)
-    assert (report.faults, report.misleading) == ((), {"age": ["0-4", "5-9"]})
-    assert check_release(tmp_path / "out.csv", tmp_path / "raw.csv", ["age"], "ill").misleading == {}
+    found = {}
+    for name, rows, place in (("one", by_hierarchy, tmp_path), ("two", by_text, tmp_path), ("three", by_text, None)):
+        write(tmp_path / "out.csv", ("age", "ill"), rows)
+        report = check_release(tmp_path / "out.csv", tmp_path / "raw.csv", ["age"], "ill", hierarchies=place)
+        found[name] = ({fault.kind for fault in report.faults}, report.misleading)
+    wrong = {"age": ["0-4", "5-9"]}
+    assert found == {"one": (set(), wrong), "two": ({"coverage"}, wrong), "three": (set(), {})}
 
 
 def matched(released, rows):

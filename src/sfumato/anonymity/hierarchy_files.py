@@ -33,6 +33,8 @@ def parse_hierarchies(text: str, columns: Sequence[str]) -> dict[str, Hierarchy]
         sections = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
         raise InputError("the hierarchies are not TOML", detail=str(error)) from None
+    if any(isinstance(section, dict) and "file" in section for section in sections.values()):
+        raise InputError("the hierarchies name a file", hint="Write their rows here.")
     found = {}
     for column in columns:
         section = sections.get(column, {"kind": "star"})

@@ -18,6 +18,7 @@ import numpy as np
 from sfumato.anonymity.compress import Compressed
 from sfumato.anonymity.recoding import Recoding
 from sfumato.errors import InputError
+from sfumato.files import real_path
 from sfumato.types import identifier, string
 
 _DATABASE = (".duckdb", ".db")
@@ -179,7 +180,8 @@ def form_of(file: Path, sign: str) -> str:
 
 @contextmanager
 def _beside(file: Path, announce: Announce | None) -> Iterator[Path]:
-    """A file that takes its place only when it is complete."""
+    """A file that takes its place only when it is complete; a link is followed, so that it stays a link."""
+    file = real_path(file)
     handle, name = tempfile.mkstemp(prefix=".sfumato-", suffix=file.suffix, dir=file.parent)
     os.close(handle)
     part = Path(name)

@@ -17,8 +17,8 @@ from pathlib import Path
 from typing import Any
 
 from sfumato.anonymity.inspection.coverage import cover
-from sfumato.anonymity.inspection.meaning import read_trees
 from sfumato.anonymity.inspection.reading import PublishedTable, read_published
+from sfumato.anonymity.inspection.trees import read_trees
 from sfumato.attacks.base import Knowledge, plain
 from sfumato.attacks.matching import Candidates, Forced, forced
 from sfumato.attacks.spelling import Spelling

@@ -22,10 +22,10 @@ from sfumato.anonymity import AnonymizedRelease, AnonymizeRequest, anonymize, by
 from sfumato.anonymity.releases import check_target
 from sfumato.cli.anonymize_request import request_of
 from sfumato.cli.outputs import check_apart
-from sfumato.cli.release_record import note, read_record, without_password
+from sfumato.cli.release_record import note, read_record
 from sfumato.errors import InputError
 from sfumato.server.terminal_output import console, print_json, print_whole
-from sfumato.types import whole
+from sfumato.types import whole, without_password
 
 _COMPARED = (1, 2, 5, 10, 20, 50, 100)
 

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import re
 import tomllib
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
@@ -25,9 +24,7 @@ from sfumato.anonymity.inspection import Claims, EarlierRelease, claims_of
 from sfumato.anonymity.inspection.reading import locate, read_published
 from sfumato.errors import InputError
 from sfumato.files import appended_line
-
-_PASSWORD = re.compile(r"(?<=://)([^/@:]*):[^/@]*@")
-
+from sfumato.types import without_password
 
 _SAME = ("out", "out_digest", "data_digest", "quasi", "sensitive", "keep", "hierarchies_digest", "promised")
 """What a release that was made twice has in common with itself."""
@@ -36,11 +33,6 @@ _SAME = ("out", "out_digest", "data_digest", "quasi", "sensitive", "keep", "hier
 def place_of(address: str) -> str:
     """A file with its whole path, or an address without its password."""
     return without_password(address) if "://" in address else str(Path(address).resolve())
-
-
-def without_password(address: str) -> str:
-    """An address as it may be shown."""
-    return _PASSWORD.sub(r"\1@", address)
 
 
 def digest_of(address: str) -> str:

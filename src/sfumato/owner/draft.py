@@ -25,6 +25,7 @@ from sfumato.owner.schema import Schema, kind_of
 from sfumato.owner.unit_columns import UnitPath, ways
 from sfumato.policy import ROW
 from sfumato.policy.sections import quote
+from sfumato.types import without_password
 
 _SERVERS = ("postgresql://", "postgres://")
 _RESERVED = """
@@ -65,7 +66,7 @@ def look(data: Sequence[str], master: str | None = None) -> DraftSource:
             raise next(iter(seen.refused.values()))
         if not seen.tables:
             raise InputError("the role sees no table in its schema", hint="Grant SELECT, or set its search_path.")
-        bare = re.sub(r"^(\w+://[^/@:]*):[^/@]*@", r"\1@", servers[0])  # no password in a file that is not secret
+        bare = without_password(servers[0])  # the policy is no secret
         refused = {name: error.message for name, error in seen.refused.items()}
         return DraftSource(seen.tables, {}, seen.views, bare, refused=refused)
     databases = [path for path in data if _schema.is_kind(path, [_schema.DATABASE])]

@@ -14,8 +14,8 @@ from functools import cached_property
 from sfumato.anonymity.inspection.claims import Claims
 from sfumato.anonymity.inspection.coverage import Coverage, Key
 from sfumato.anonymity.inspection.exact import equal_distance, hierarchical_distance, in_order, ordered_distance
-from sfumato.anonymity.inspection.meaning import Trees
 from sfumato.anonymity.inspection.reading import PublishedTable
+from sfumato.anonymity.inspection.trees import Trees
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,7 @@ from pathlib import Path
 from sfumato.anonymity.inspection.canonical import find_form
 from sfumato.anonymity.inspection.case import ReleaseCase, values_of
 from sfumato.anonymity.inspection.claims import Claims, is_diverse
-from sfumato.anonymity.inspection.composition import FoundTogether, meet_earlier
+from sfumato.anonymity.inspection.composition import FoundTogether, meet_earlier, not_close
 from sfumato.anonymity.inspection.coverage import Key, count_covered, cover
 from sfumato.anonymity.inspection.exact import (
     by_class,
@@ -25,12 +25,12 @@ from sfumato.anonymity.inspection.exact import (
     recursive_of,
 )
 from sfumato.anonymity.inspection.kept import find_kept
-from sfumato.anonymity.inspection.meaning import read_trees
 from sfumato.anonymity.inspection.orders import find_order
 from sfumato.anonymity.inspection.reading import NULL, PublishedTable, locate, read_published
 from sfumato.anonymity.inspection.scope import CheckScope, scope_of
 from sfumato.anonymity.inspection.together import EarlierRelease
 from sfumato.anonymity.inspection.traces import ReleaseFault, ReleaseNote, find_columns
+from sfumato.anonymity.inspection.trees import read_trees
 from sfumato.errors import InputError
 from sfumato.types import show
 
@@ -153,7 +153,7 @@ def check_release(
     )
     _check_order(case)
     together = meet_earlier(case, earlier, tuple(keep), hierarchies, recorded)
-    promised = [case, *_promised(case, recorded)]
+    promised = [case, *_promised(case, recorded, together.left)]
     if any(one.claims.presence is not None for one in promised[1:]) and case.claims.presence is None:
         together.left.append("the record promises delta-presence: name --presence and --population")
     form = tuple(find_form(release, published))
@@ -181,10 +181,19 @@ def check_release(
     return replace(_report(case, faults, together), k_with_kept=kept, scope=scope, notes=tuple(shown))
 
 
-def _promised(case: ReleaseCase, recorded: EarlierRelease | None) -> Iterator[ReleaseCase]:
-    """The release with what a record says that it promises, if that is about the same sensitive column."""
-    if recorded is not None and recorded.sensitive == case.sensitive:
-        yield replace(case, claims=recorded.claims, order=recorded.order)
+def _promised(case: ReleaseCase, recorded: EarlierRelease | None, left: list[str]) -> Iterator[ReleaseCase]:
+    """The release with what a record says that it promises, if that is about the same sensitive column.
+
+    A t whose distance is not known today, as that of an order that lacks a new value, is added to what is `left`.
+    """
+    if recorded is None or recorded.sensitive != case.sensitive:
+        return
+    view = replace(case, claims=recorded.claims, order=recorded.order)
+    words = not_close(view)
+    if words is not None:
+        left.append(f"the t that the record promises is not checked: {words}")
+        view = replace(view, claims=replace(view.claims, t=None))
+    yield view
 
 
 def _claimed(case: ReleaseCase) -> Iterator[ReleaseFault]:

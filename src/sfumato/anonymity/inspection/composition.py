@@ -12,16 +12,14 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
-from functools import cached_property, reduce
+from functools import cached_property
 from itertools import combinations
-from operator import or_
 from pathlib import Path
 
 from sfumato.anonymity.inspection.case import ReleaseCase, values_of
 from sfumato.anonymity.inspection.claims import is_diverse
 from sfumato.anonymity.inspection.coverage import Coverage, Key, cover
 from sfumato.anonymity.inspection.exact import by_class, is_alike
-from sfumato.anonymity.inspection.meaning import Trees, read_trees
 from sfumato.anonymity.inspection.reading import PublishedTable, read_published
 from sfumato.anonymity.inspection.together import (
     EarlierRelease,
@@ -31,6 +29,7 @@ from sfumato.anonymity.inspection.together import (
     joint_groups,
 )
 from sfumato.anonymity.inspection.traces import ReleaseFault
+from sfumato.anonymity.inspection.trees import Trees, read_trees
 from sfumato.errors import InputError
 from sfumato.types import show
 
@@ -213,8 +212,8 @@ class _Joint:
         release may stand in the place of people who left.
         """
         told = "is not checked together with earlier releases"
-        for name in _ambiguous(self.case.columns, self.case.classes, self.case.coverage):
-            yield _also_values(self.members[0].name, name)
+        for name in self.case.coverage.confused:
+            yield _confused(self.members[0].name, name)
         if any(one.told.claims.presence is not None for one in self.promising):
             yield f"delta-presence {told}"
         if any(one.told.keep for one in self.promising):
@@ -269,8 +268,10 @@ class _Joint:
         people = by_class(original.parts(columns), values_of(original, secret))
         trees: dict[str, Trees] = read_trees(member.place, columns)
         coverage = cover(columns, list(classes.items()), people, trees)
-        for name in _ambiguous(columns, classes, coverage):
-            self.found.left.append(_also_values(table.name, name))
+        empties = table.mixed - original.mixed  # then NULL and an empty text are one value there, and two labels here
+        for name in columns:
+            if name in coverage.confused or name in empties:
+                self.found.left.append(_confused(table.name, name))
         if not member.is_this:
             unread = _unread(columns, classes, coverage)
             self.found.unread |= {f"{table.name}: {name}": labels for name, labels in unread.items()}
@@ -289,7 +290,7 @@ class _Joint:
                 case, sensitive=secret, classes={}, people=people, trees=read_trees(one.place, (secret,)),
                 order=one.told.order, claims=replace(one.told.claims, k=None, dummies=0, presence=None),
             )  # fmt: skip
-            words = _not_close(view)
+            words = not_close(view)
             if words is not None:
                 self.found.left.append(f'the t of "{one.name}" is not checked together: {words}')
             if view not in found:
@@ -297,7 +298,7 @@ class _Joint:
         return found
 
 
-def _not_close(view: ReleaseCase) -> str | None:
+def not_close(view: ReleaseCase) -> str | None:
     """Why the distance of a promised t cannot be computed."""
     kind = view.claims.distance
     if view.claims.t is None:
@@ -325,25 +326,8 @@ def _unread(columns: Key, classes: dict[Key, Counter[str]], coverage: Coverage) 
     return found
 
 
-def _ambiguous(columns: Key, classes: dict[Key, Counter[str]], coverage: Coverage) -> Iterator[str]:
-    """Columns in which a label that is an original value covers another one: people would be in classes they are not
-    in, and groups would look larger than they are.
-    """
-    for j, name in enumerate(columns):
-        masks = coverage.by_column[j]
-        labels: dict[str, int] = {}
-        for i, key in enumerate(classes):
-            if key[j] in masks:
-                labels[key[j]] = labels.get(key[j], 0) | 1 << i
-        every = reduce(
-            or_, labels.values(), 0
-        )  # each class has one label here, so those of others are all but one's own
-        if any(mask & every & ~labels.get(value, 0) for value, mask in masks.items()):
-            yield name
-
-
-def _also_values(release: str, column: str) -> str:
-    return f'labels of "{release}" in column "{column}" are also other values of it: whom they cover is not checked'
+def _confused(release: str, column: str) -> str:
+    return f'labels of "{release}" in column "{column}" can be taken for each other: whom they cover is not checked'
 
 
 def _small(name: str, groups: Sequence[JointGroup], wanted: int) -> Iterator[str]:

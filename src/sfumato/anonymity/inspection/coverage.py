@@ -10,7 +10,8 @@ from collections import Counter, deque
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
-from sfumato.anonymity.inspection.meaning import Trees, covered, has_meaning, misleads
+from sfumato.anonymity.inspection.column_labels import ColumnLabels
+from sfumato.anonymity.inspection.trees import Trees
 
 Key = tuple[str, ...]
 _MOST_EDGES = 2_000_000
@@ -22,8 +23,9 @@ class Coverage:
     """`masks`: for each original combination the classes that cover it. `short`: class, value, missing rows.
 
     `unread` has the labels of each column whose meaning is not known, which count as covering everything, `misleading`
-    those whose text excludes a value that the hierarchy puts under them. `exact` is False where classes overlap too
-    much to be matched and only each class for itself was looked at.
+    those whose text excludes a value that the hierarchy puts under them. `confused` are columns in which two labels can
+    be taken for each other, so that people may not be in the classes that cover them. `exact` is False where classes
+    overlap too much to be matched and only each class for itself was looked at.
     """
 
     masks: dict[Key, int]
@@ -32,6 +34,7 @@ class Coverage:
     exact: bool
     by_column: list[dict[str, int]]
     misleading: dict[str, list[str]]
+    confused: tuple[str, ...] = ()
 
     def culprit(self, at: int, value: str, raw: dict[Key, Counter[str]], wanted: int) -> int | None:
         """The column whose label alone explains why a class lacks rows, if there is one."""
@@ -54,17 +57,19 @@ def cover(
     trees: dict[str, Trees],
 ) -> Coverage:
     """Match the rows of every class with original rows that its labels cover."""
-    by_column, unread, misleading = [], {}, {}
+    by_column, unread, misleading, confused = [], {}, {}, []
     for j, column in enumerate(columns):
-        values, tree = {key[j] for key in raw}, trees.get(column)
-        found, opaque = _column(j, classes, values, tree)
+        labels = ColumnLabels(trees.get(column), frozenset(key[j] for key in raw))
+        found, opaque = _column(j, classes, labels)
         by_column.append(found)
         if opaque:
             unread[column] = sorted(opaque)
-        labels = {key[j] for key, _ in classes} if tree else set()
-        wrong = {label for label in labels for value in values if misleads(label, value, tree)}
+        shown = {key[j] for key, _ in classes}
+        wrong = labels.misleading(shown)
         if wrong:
             misleading[column] = sorted(wrong)
+        if labels.confused(shown):
+            confused.append(column)
     masks: dict[Key, int] = {}
     full = (1 << len(classes)) - 1
     for key in raw:
@@ -73,21 +78,20 @@ def cover(
             mask &= one[value]
         masks[key] = mask
     short, exact = _match(classes, raw, masks)
-    return Coverage(masks, short, unread, exact, by_column, misleading)
+    return Coverage(masks, short, unread, exact, by_column, misleading, tuple(confused))
 
 
 def _column(
-    j: int, classes: Sequence[tuple[Key, Counter[str]]], values: set[str], tree: Trees | None
+    j: int, classes: Sequence[tuple[Key, Counter[str]]], labels: ColumnLabels
 ) -> tuple[dict[str, int], set[str]]:
     """For each original value of a column the classes whose label covers it."""
     bits: dict[str, int] = {}
     for at, (key, _) in enumerate(classes):
         bits[key[j]] = bits.get(key[j], 0) | 1 << at
-    others = frozenset(values)
-    opaque = {label for label in bits if not has_meaning(label, tree, others)}
-    found = dict.fromkeys(values, 0)
+    opaque = {label for label in bits if not labels.has_meaning(label)}
+    found = dict.fromkeys(labels.values, 0)
     for label, mask in bits.items():
-        for value in covered(label, tree, others):
+        for value in labels.covered(label):
             found[value] |= mask
     return found, opaque
 

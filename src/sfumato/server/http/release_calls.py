@@ -62,7 +62,9 @@ def make(gate: Gateway, words: dict[str, Any], k: int) -> dict[str, Any]:
     folder = _folder(gate)
     make_private_directory(folder)
     with _alone():  # two releases at once are one after the other: each is checked with the one before
-        earlier = [one for one in _recorded(gate) if one["table"] == words.get("table")]
+        every = _recorded(gate)
+        earlier = [one for one in every if one["table"] == words.get("table")]
+        elsewhere = sorted({one["table"] for one in every if one not in earlier})
         there = [one for one in earlier if (folder / one["name"]).is_file() and "promised" in one]
         gone = [one["name"] for one in earlier if one not in there]
         request = replace(_request(gate, words), k=k)
@@ -74,6 +76,9 @@ def make(gate: Gateway, words: dict[str, Any], k: int) -> dict[str, Any]:
             checked = _check(words, request, folder, name, there)
             if checked is not None and gone:
                 checked["faults"] += map(_not_compared, gone)
+                checked["passed"] = False
+            if checked is not None and elsewhere:
+                checked["scope"]["not_checked"].append(_of_other_tables(elsewhere))
                 checked["passed"] = False
             entry = {
                 "name": name,
@@ -126,6 +131,12 @@ def _not_compared(name: str) -> dict[str, Any]:
 
     words = f"the earlier release {name} or its hierarchies are missing, so the two were not checked together"
     return ReleaseFault("earlier", words).to_dict()
+
+
+def _of_other_tables(names: list[str]) -> str:
+    """Who is in two tables is in releases of both, and nobody can tell from their rows."""
+    listed = ", ".join(f'"{name}"' for name in names)
+    return f"releases of {listed} that were made here, which may be of the same people"
 
 
 def _about(policy: Policy, table: Table) -> dict[str, Any] | None:
