@@ -351,7 +351,7 @@ def test_what_is_left_is_counted_in_queries_of_the_cost_beside_it():
     frame = pd.DataFrame({"ssn": range(200)})
     gate = sfumato.protect(frame, unit="ssn", rows_per_unit=1, epsilon=4, delta=1e-6)
     sql = "SELECT COUNT(*) AS n FROM data"
-    enough = "(enough for about 59 queries at epsilon 0.1, composed with zCDP)"
+    enough = "(enough for about 59 queries like this one at epsilon 0.1, composed with zCDP)"
     assert f"epsilon 4 left {enough}, epsilon 3.9 after" in repr(gate.explain(sql, epsilon=0.1))
     assert "(enough for about 4 queries at epsilon 1)" in repr(gate.explain(sql, epsilon=1))
     assert "(enough for about 1 query at epsilon 3)" in repr(gate.explain(sql, epsilon=3))

@@ -57,6 +57,9 @@ function transcript(one) {
   return h("details", {}, h("summary", {}, "Queries sent to ", word(one.defence), all ? "" : `: ${one.transcript.length} of ${brief(one.queries, 9)} queries, the first and the last`), one.transcript.map(asked));
 }
 
+// Where an attack only learned what the guarantee permits, the advice to add noise and a budget is idle.
+const cure = (attack, reports) => (reports.some((one) => one.outcome === "allowed") && !reports.some((one) => one.outcome === "broken") ? "a smaller epsilon" : attack.advice);
+
 function section(attack, reports, pictures) {
   const won = reports.find((one) => ["broken", "allowed"].includes(one.outcome) && one.worst.length);
   return h("section", { class: "panel", id: `attack-${attack.name}`, "aria-label": attack.name },
@@ -66,7 +69,7 @@ function section(attack, reports, pictures) {
       h("div", {},
         h("ul", { class: "notes" }, reports.map(lineOf)),
         won ? [h("p", {}, "Queries that succeeded:"), ...won.worst.map((sql) => asked({ sql }))] : null,
-        h("p", { class: "quiet" }, `Cheapest defence: ${attack.advice}.`)),
+        h("p", { class: "quiet" }, `Cheapest defence: ${cure(attack, reports)}.`)),
       pictures.length ? h("div", {}, pictures.map((svg) => h("div", { class: "picture plain" }, picture(svg)))) : null),
     reports.map(transcript),
   );
