@@ -15,7 +15,7 @@ from rich.text import Text
 
 from sfumato.accounting import Pure, price, suspicion
 from sfumato.cli.ledger import open_book
-from sfumato.cli.opened_gateway import say_no_share
+from sfumato.cli.opened_gateway import OWNER, say_no_share
 from sfumato.errors import BudgetError
 from sfumato.gateway import Spent
 from sfumato.gateway.rounding import DELTA, amount, budget_title, enough_for
@@ -25,7 +25,6 @@ from sfumato.server.terminal_output import console, print_json, print_table
 from sfumato.types import UNIT, Loss, show, whole
 
 _CELLS = 40
-OWNER = "owner"
 
 
 def show_budget(policy: Path, analyst: str | None, *, as_json: bool) -> None:

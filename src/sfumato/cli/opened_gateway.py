@@ -11,10 +11,12 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from sfumato.gateway import Gateway, open_policy
-from sfumato.gateway.query import OWNER
 from sfumato.policy import Policy, load
 from sfumato.server.operator_log import keep_log
 from sfumato.server.terminal_output import say_new_ledger
+
+OWNER = "owner"
+"""Who has no share: the budget is that of everybody together."""
 
 
 @contextmanager
