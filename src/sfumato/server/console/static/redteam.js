@@ -26,7 +26,7 @@ function headOf(report) {
   ];
   const some = (kind) => report.defences.some((one) => one[kind]);
   const heading = some("broken") ? "A guarantee was broken, or there was none" : some("allowed") ? "An attack learns what the guarantee allows" : "No attack did better than a guess";
-  const verdict = report.defences.flatMap((one) => [h("p", { class: `chain ${one.broken || one.allowed ? "broken" : "good"}` }, word(one.name), ` ${one.sentence}.`),
+  const verdict = report.defences.flatMap((one) => [h("p", { class: `chain ${one.broken || one.allowed ? "broken" : "good"}` }, word(one.name), `: ${one.sentence}.`),
     one.promise ? h("p", {}, sentence(one.promise)) : null]);
   return h("section", { class: "panel", "aria-label": "Verdict" }, h("h2", {}, heading), verdict,
     h("dl", { class: "sums facts" }, facts.flatMap(([name, value]) => [h("dt", {}, name), h("dd", {}, value)])),
