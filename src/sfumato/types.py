@@ -121,6 +121,10 @@ def probability(value: object, what: str) -> Fraction:
 
 def certainty(value: object) -> Fraction:
     """A confidence: a probability that leaves more to chance than doubles can tell from nothing."""
+    number = as_written(value, "confidence")
+    if 1 < number < 100:
+        percent = show(number / 100)
+        raise InputError(f"confidence must be above 0 and below 1, but is {told(number)}", hint=f"Write {percent}.")
     number = probability(value, "confidence")
     if 1 - number < _LEAST_CHANCE:
         raise InputError("confidence must be at most 1 - 1e-100")
@@ -144,6 +148,16 @@ def show(number: Fraction | int) -> str:
     sign = "-" if number < 0 else ""
     digits = str(abs(number.numerator) * 10**places // number.denominator).rjust(places + 1, "0")
     return f"{sign}{digits[:-places]}.{digits[-places:]}".rstrip("0").rstrip(".")
+
+
+def show_grouped(number: Fraction | int) -> str:
+    """A number as `show` writes it, with thousands separators.
+
+    >>> show_grouped(20_000), show_grouped(Fraction("-1234.5")), show_grouped(Fraction(10_000, 3))
+    ('20,000', '-1,234.5', '10000/3')
+    """
+    whole_part, point, rest = show(number).partition(".")
+    return whole_part + point + rest if "/" in whole_part else f"{int(whole_part):,}{point}{rest}"
 
 
 def show_small(number: Fraction) -> str:

@@ -53,9 +53,11 @@ def test_one_attack_is_not_called_attacks(tmp_path):
     rate = max(sum(truth), 60 - sum(truth)) / 60
     allowed = report_of(tmp_path, "1", most_right(1.0, 2, rate), np.random.default_rng(12))
     held = report_of(tmp_path, "1", rate, np.random.default_rng(11))
-    assert _defence("one", [allowed])["sentence"].startswith("not broken by 1 attack, but it learns what its promise")
+    assert _defence("one", [allowed])["sentence"].startswith(
+        "not broken by 1 attack, but it learned what the guarantee permits"
+    )
     two = _defence("one", [allowed, held])["sentence"]
-    assert two.startswith("not broken by 2 attacks, but 1 of them learns what its promise")
+    assert two.startswith("not broken by 2 attacks, but 1 of them learned what the guarantee permits")
 
 
 def test_what_a_promise_permits_is_not_called_broken(tmp_path):
@@ -92,7 +94,7 @@ def test_proofs_among_claims_that_are_no_better_than_a_guess_are_told_apart(tmp_
         "skewness", lambda *_: AttackResult(claims), Endpoint("x", lambda _: []), knowledge, truth, advice=""
     )
     assert report.short == "broken: 2 with certainty; all 60 claims no better than a guess"
-    assert report.words.endswith("all claims together are right no more often than a guess")
+    assert report.words.endswith("all claims together are no more accurate than a guess")
     proofs = referee(
         "skewness", lambda *_: AttackResult(claims[:2]), Endpoint("x", lambda _: []), knowledge, truth, advice=""
     )
@@ -110,7 +112,7 @@ def test_a_budget_is_spent_on_one_person(tmp_path, epsilon, word):
     assert report.spent <= Fraction(epsilon)  # on each copy of the ledger
     assert report.queries == repeats(float(Fraction(epsilon)), 2, knowledge.guess)
     assert ("nearly everything" in report.promise) is (epsilon != "1/20")
-    assert ("the promise itself permits it" in report.words) is (word == "allowed")
+    assert ("the guarantee permits this" in report.words) is (word == "allowed")
 
 
 def test_a_budget_that_is_really_spent_is_divided_among_few(tmp_path):

@@ -168,6 +168,8 @@ REFUSED = {
         "a class of characters": "SELECT COUNT(*) FROM patient WHERE ‸street ~ '\\d'",
         "sleep": "SELECT ‸pg_sleep(5), COUNT(*) FROM patient",
         "a function that is not known": "SELECT COUNT(*) FROM patient WHERE ‸soundex(street) = 'x'",
+        "a misspelt function": "SELECT ‸COUTN(*) FROM patient",
+        "the name that other tools have for it": "SELECT ‸MEAN(age) FROM patient",
         "a file": "SELECT COUNT(*) FROM ‸read_csv('visit.csv')",
         "repeat": "SELECT COUNT(*) FROM patient WHERE ‸REPEAT(street, 1000) = 'x'",
         "an array": "SELECT COUNT(*) FROM patient WHERE area = ANY (‸street)",

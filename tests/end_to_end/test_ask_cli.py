@@ -31,10 +31,8 @@ def test_an_answer_for_people(made, call):
     assert [line.split()[0] for line in lines[1:7]] == [*clinic.DISEASES, "NULL"]
     ends = {match.end(1) for line in lines[1:7] if (match := re.search(r" ([\d,]+)  [\d,]+ to [\d,]+", line))}
     assert len(ends) == 1, "numbers are right-aligned"
-    assert (
-        lines[7]
-        == "cost: epsilon 0.1; epsilon 3.9 left (enough for about 58 queries at epsilon 0.1, composed with zCDP)"
-    )
+    enough = "enough for about 58 queries like this one at epsilon 0.1, composed with zCDP"
+    assert lines[7] == f"cost: epsilon 0.1; epsilon 3.9 left ({enough})"
     assert lines[8].startswith("note: possible bias")
     assert re.fullmatch(r"receipt [0-9a-f]{32}", lines[-1])
 
@@ -206,14 +204,35 @@ def test_bytes_that_are_no_text_are_only_strange(made):
     assert done.returncode in {0, 3}
 
 
+def test_a_name_without_a_share_is_noticed(made, call):
+    """A misspelt name is charged to the total; whoever wrote it should know."""
+    done = call("query", BY_DISEASE, "--analyst", "anna", at=made)
+    assert done.returncode == 0
+    assert "note: the policy has no [analysts.anna]: this analyst can spend what is left of the total" in done.stderr
+    assert "the policy has no" not in call("query", BY_DISEASE, "--analyst", "ana", at=made).stderr
+    assert "[analysts.anna]" in call("budget", "--analyst", "anna", at=made).stderr
+
+
+def test_no_line_of_a_table_ends_in_blanks(made, call):
+    """A narrow terminal would wrap them into empty lines."""
+    done = call("query", BY_DISEASE, at=made)
+    lines = done.stdout.splitlines() + call("ledger", "show", at=made).stdout.splitlines()
+    assert len(lines) > 10
+    assert [line for line in lines if line != line.rstrip()] == []
+
+
+def test_a_confidence_in_percent_gets_a_hint(made, call):
+    assert "HINT: Write 0.95." in call("query", BY_DISEASE, "--confidence", "95", at=made).stderr
+
+
 # explain
 
 
 def test_explain_is_free_and_says_what_it_will_be(made, call):
     done = call("explain", "SELECT city, SUM(cost) FROM visit GROUP BY city", "--group", "3", at=made)
     assert done.returncode == 0, done.stderr
-    assert re.search(r"sum +geometric +200,000 +600,000  one person changes it by at most 20000", done.stdout)
-    enough = "enough for about 59 queries at epsilon 0.1, composed with zCDP"
+    assert re.search(r"sum +geometric +200,000 +600,000  one person changes it by at most 20,000", done.stdout)
+    enough = "enough for about 59 queries like this one at epsilon 0.1, composed with zCDP"
     assert f"would cost: epsilon 0.1; epsilon 4 left ({enough}), epsilon 3.9 after" in done.stdout
     assert "3 people together: epsilon 0.3, rho 0.045" in done.stdout
     assert debits(made) == 0

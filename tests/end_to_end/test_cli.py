@@ -84,6 +84,15 @@ def test_a_shell_is_told_the_commands(monkeypatch):
     assert {"show", "verify", "freeze"} <= set(served.command().stdout.split())
 
 
+@pytest.mark.parametrize("words", [("query",), ("init",), ("demo",), ("ledger", "backup")], ids=" ".join)
+def test_arguments_are_named_as_other_tools_do(words):
+    """SQL and DATA..., and not {SQL} and DATA <list[str]>."""
+    shown = served.command(*words, "--help").stdout
+    usage, rest = shown.splitlines()[0], shown.partition("Arguments:")[2].partition("Options:")[0]
+    assert re.fullmatch(r"Usage: sfumato [a-z ]+ \[OPTIONS\] (\[[A-Z]+\]|[A-Z]+(\.\.\.)?)", usage)
+    assert re.match(r"\s+[A-Z]+  \S", rest)
+
+
 @pytest.mark.parametrize("words", COMMANDS, ids=" ".join)
 def test_every_help_has_an_example_and_it_works_on_the_demo(words, made, call, request):
     done = call(*words, "--help", at=made.parent)

@@ -10,7 +10,7 @@ from axe_playwright_python.sync_playwright import Axe
 from tests.end_to_end import pg
 from tests.end_to_end.browser import LONG, RIGHT_TO_LEFT, SCRIPT, Tab, chromium, expect, serving, write_odd
 
-from sfumato.gateway import rounding
+from sfumato.gateway import Spent, rounding
 
 SERIOUS = ("serious", "critical")
 ROUNDED = [  # value, ends, type -> what is shown, and what stands beside it
@@ -85,7 +85,9 @@ def test_a_first_answer_takes_one_click_and_its_price_was_shown_for_nothing(tab,
     assert [int(text.replace(",", "")) for text in shown] == [row[1] for row in answer.rows]
     assert page.locator("#result .whisker").count() == 3 * 6
     expect(page.locator(".gauge")).to_contain_text("0.9 of 1 ε left")
-    expect(page.locator(".gauge")).to_contain_text(re.compile(r"enough for about \d+ quer(y|ies) at ε 0\.1"))
+    expect(page.locator(".gauge")).to_contain_text(
+        re.compile(r"enough for about \d+ quer(y|ies)( like this one)? at ε 0\.1")
+    )
     expect(page.locator("#ask")).to_contain_text("free")
     check_axe(page)
     page.screenshot(path=tmp_path / "answer.png", full_page=True)
@@ -488,6 +490,20 @@ def test_the_console_writes_numbers_as_the_command_line_and_notebooks_do(tab, de
     assert [(one["text"].replace("\u2212", "-"), one["beside"].replace("\u2212", "-")) for one in texts] == wanted
     whole = [i for i, (_, low, high) in enumerate(cases) if (high - low) % 1 == 0]
     assert [widths[i] for i in whole] == [rounding.width(Fraction(cases[i][2] - cases[i][1])) for i in whole]
+
+
+def test_the_console_counts_queries_as_the_command_line_does(tab, demo):
+    """Seven queries at 0.1 are what 0.7 allows, although 7 * 0.1 is above 0.7 in doubles."""
+    prices = [Fraction(each) for each in ("0.1", "0.3", "0.07")]
+    cases = [(n, each, n * each) for each in prices for n in range(1, 40)]
+    cases += [(n + 1, each, left) for n, each, left in cases]
+    script = """async (cases) => {
+        const { enoughFor } = await import("/static/numbers.js");
+        return cases.map(([n, each, left]) => enoughFor(n, { epsilon: each }, { epsilon: left }, true));
+    }"""
+    found = tab(demo).page.evaluate(script, [[n, str(each), str(left)] for n, each, left in cases])
+    amounts = [(n, *(Spent(x, None, Fraction(0)) for x in rest)) for n, *rest in cases]
+    assert [text.replace("ε", "epsilon") for text in found] == [rounding.enough_for(*one) for one in amounts]
 
 
 def test_ticks_of_dates_are_beginnings(tab, demo):

@@ -135,9 +135,9 @@ def test_the_report_of_the_red_team_is_shown_and_what_stands_in_it_is_text(serve
     page.reload()
     expect(page.locator("#report h2").first).to_have_text("A guarantee was broken, or there was none")
     expect(page.locator(".chain.broken")).to_have_text(
-        "raw broken by 1 of 1 attack; differencing recovered 10 of 10 people's secrets."
+        "raw: broken by 1 of 1 attack; differencing recovered 10 of 10 people's secrets."
     )
-    expect(page.locator(".chain.good")).to_have_text("dp held against 1 of 1 attack.")
+    expect(page.locator(".chain.good")).to_have_text("dp: held against 1 of 1 attack.")
     expect(page.locator("td.bad")).to_have_text("broken: 10 of 10 right (100 %)")
     expect(page.locator("#report")).to_contain_text("Epsilon 1 permits much about one person")
     expect(page.locator("#attack-differencing svg")).to_have_count(1)

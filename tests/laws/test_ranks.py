@@ -66,13 +66,13 @@ def test_an_answer_says_what_it_is_worth(tmp_path: Path) -> None:
     write_clinic(tmp_path)
     with sfumato.open(tmp_path / "sfumato.toml") as clinic:
         seen = clinic.explain("SELECT MAX(salary) FROM patient", epsilon="0.1")
-        assert "about the value that 429 rows reach; 95 %: within ± 305 ranks" in seen.columns[0].note
+        assert "about 429 rows lie at or beyond this value (± 305 at 95 %)" in seen.columns[0].note
         few = clinic.sql(
             "SELECT disease, MAX(salary) AS top, COUNT(*) AS n FROM patient GROUP BY disease", epsilon="0.1"
         )
         assert few.rows[-1][1] is None  # nobody is in it
         assert [top is None for _, top, _ in few.rows] == [nothing for _, nothing, _ in few.untold()]
-        assert any(column == "top" and "ranks" in note for column, note in few.notes)
+        assert any(column == "top" and "at or beyond" in note for column, note in few.notes)
         assert any("no value can be given" in note for _, note in few.notes)
         shown = clinic.sql("SELECT disease, MAX(salary) AS top, COUNT(*) AS n FROM patient GROUP BY disease", epsilon=2)
         assert all(top is not None for _, top, n in shown.rows if n > 200)

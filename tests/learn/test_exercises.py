@@ -82,6 +82,7 @@ def test_the_command_asks_checks_and_shows(call):
     code, out, _ = call("learn")
     assert code == 0
     assert all(f"{name}: " in out for name in (*EXERCISES, "holdout"))
+    assert "sfumato learn coins --answer NUMBER" in call("learn", "coins")[1]
     assert call("learn", "coins", "--answer", "ln 3")[:2] == (0, f"{EXERCISES['coins'].question}\nRight.\n")
     assert call("learn", "coins", "--answer", "2")[0] == 1
     assert call("learn", "coins", "--answer", "two")[0] == 2

@@ -287,6 +287,19 @@ def test_what_cannot_be_drafted_is_refused(tmp_path: Path) -> None:
     assert caught.value.hint == "Pass --unit TABLE.COLUMN, or --unit row."
 
 
+def test_a_column_is_not_proposed_because_its_table_is_named(tmp_path: Path) -> None:
+    """Whoever writes patient.name does not mean patient.age, although most letters are the same."""
+    (tmp_path / "patient.csv").write_text("ssn,age,disease\n", encoding="utf-8")
+    source = look([str(tmp_path / "patient.csv")])
+    with pytest.raises(InputError, match="there is no column") as caught:
+        person_of(source, "patient.name")
+    assert caught.value.hint == "Pass --unit TABLE.COLUMN, or --unit row."
+    assert caught.value.detail == "The columns are patient.ssn, patient.age, patient.disease."
+    with pytest.raises(InputError, match="there is no column") as caught:
+        person_of(source, "patients.snn")
+    assert caught.value.hint == "Pass --unit patient.ssn."
+
+
 def test_a_unit_may_be_named_as_people_type_it(tmp_path: Path) -> None:
     """A column that one table has needs no table, and capital letters are no mistake; of several, choose one."""
     (tmp_path / "People.csv").write_text("pid,age\n", encoding="utf-8")

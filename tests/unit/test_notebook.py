@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import xml.etree.ElementTree as ET
-from datetime import date, timedelta
+from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
 from itertools import pairwise
 
@@ -13,7 +13,7 @@ import pytest
 
 import sfumato
 from sfumato.errors import BudgetError, InputError, PolicyError, QueryError
-from sfumato.gateway.charts import Mark, thin, ticks
+from sfumato.gateway.charts import Mark, thin, ticks, time_ticks
 from sfumato.gateway.rounding import around
 from sfumato.server.http.playground import play
 from sfumato.server.pgwire.results import BUDGET_FIELDS
@@ -217,6 +217,56 @@ def test_charts_have_whiskers_and_ticks(gate, answer):
             answer.plot(**wrong)
 
 
+def test_bars_of_several_keys_are_named_by_all_of_them(gate):
+    """Two bars with one name would be read as one group."""
+    by_both = "SELECT ill, age > 50 AS old, COUNT(*) AS n FROM data GROUP BY ill, old"
+    chart = ET.fromstring(gate.sql(by_both, epsilon=10).plot().svg)
+    ns = "{http://www.w3.org/2000/svg}"
+    names = [part.find(f"{ns}title").text.partition(":")[0] for part in chart.iter(f"{ns}g")]
+    assert len(set(names)) == len(names) == 9
+    assert "yes · true" in names
+    assert chart.find(f"{ns}title").text == "n by ill, old"
+
+
+def test_a_line_for_each_value_of_another_key(gate):
+    """One line through all rows would jump between groups at every day."""
+    daily = "SELECT day, ill, COUNT(*) AS n FROM data WHERE ill IS NOT NULL GROUP BY day, ill"
+    answer = gate.sql(daily, epsilon=10)
+    chart = ET.fromstring(answer.plot().svg)
+    ns = "{http://www.w3.org/2000/svg}"
+    assert len(list(chart.iter(f"{ns}polyline"))) == 2
+    words = [text.text for text in chart.iter(f"{ns}text")]
+    assert {"yes", "<b>no</b>", "2024-07", "2026-07", "n by day, ill (NULL not drawn)"} <= set(words)
+    many = gate.sql("SELECT day, age, COUNT(*) AS n FROM data WHERE age < 30 GROUP BY day, age", epsilon=10)
+    assert not list(ET.fromstring(many.plot().svg).iter(f"{ns}polyline"))
+
+
+def test_codes_are_bars():
+    frame = pd.DataFrame({"ssn": range(300), "zipcode": [75000 + i % 20 for i in range(300)]})
+    bounds = {"zipcode": (75000, 75019)}
+    gate = sfumato.protect(frame, unit="ssn", rows_per_unit=1, epsilon=10, bounds=bounds)
+    answer = gate.sql("SELECT zipcode, COUNT(*) AS n FROM data GROUP BY zipcode", epsilon=1)
+    assert "<polyline" not in answer.plot().svg
+
+
+@pytest.mark.parametrize(
+    ("first", "last", "names"),
+    [
+        (
+            datetime(2024, 3, 1, 10, 7, tzinfo=UTC),
+            datetime(2024, 3, 1, 13, tzinfo=UTC),
+            ["03-01 11:00", "03-01 12:00", "03-01 13:00"],
+        ),
+        (date(2024, 2, 27), date(2024, 3, 1), ["2024-02-27", "2024-02-28", "2024-02-29", "2024-03-01"]),
+        (date(2023, 11, 15), date(2024, 8, 1), ["2024-01", "2024-04", "2024-07"]),
+        (date(1960, 1, 1), date(1999, 1, 1), ["1960", "1970", "1980", "1990"]),
+    ],
+)
+def test_times_are_named_at_round_ones(first, last, names):
+    ends = [datetime(*when.timetuple()[:6], tzinfo=UTC).timestamp() for when in (first, last)]
+    assert [name for _, name in time_ticks(*ends)] == names
+
+
 def test_a_chart_is_saved(answer, tmp_path):
     place = answer.plot().save(tmp_path / "chart.svg")
     assert ET.parse(place).getroot().tag.endswith("svg")
@@ -301,7 +351,7 @@ def test_what_is_left_is_counted_in_queries_of_the_cost_beside_it():
     frame = pd.DataFrame({"ssn": range(200)})
     gate = sfumato.protect(frame, unit="ssn", rows_per_unit=1, epsilon=4, delta=1e-6)
     sql = "SELECT COUNT(*) AS n FROM data"
-    enough = "(enough for about 59 queries at epsilon 0.1, composed with zCDP)"
+    enough = "(enough for about 59 queries like this one at epsilon 0.1, composed with zCDP)"
     assert f"epsilon 4 left {enough}, epsilon 3.9 after" in repr(gate.explain(sql, epsilon=0.1))
     assert "(enough for about 4 queries at epsilon 1)" in repr(gate.explain(sql, epsilon=1))
     assert "(enough for about 1 query at epsilon 3)" in repr(gate.explain(sql, epsilon=3))

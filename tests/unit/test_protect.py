@@ -187,7 +187,7 @@ def test_days_of_objects_are_days():
         ({"values": {"town": [1, 2]}}, r'values\["town"\]: the column is text, but 1 is int'),
         ({"values": {"smoker": ["yes"]}}, r'values\["smoker"\]: the column is boolean'),
         ({"values": ["town"]}, "values must be a dict of columns"),
-        ({"frame": [1, 2, 3]}, "frame: cannot read builtins.list"),
+        ({"frame": [1, 2, 3]}, "frame: cannot read an object of type list"),
     ],
 )
 def test_an_error_names_the_argument(options, words):

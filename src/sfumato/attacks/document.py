@@ -109,10 +109,9 @@ def _defence(name: str, reports: Sequence[AttackReport]) -> dict[str, Any]:
         sentence += f"; {most.attack} recovered {most.recovered} of {most.people} people's secrets"
     elif allowed:
         best = max(allowed, key=lambda report: report.rate)
-        learn = f"{len(allowed)} of them learns" if len(allowed) == 1 else f"{len(allowed)} of them learn"
-        learn = "it learns" if len(tried) == 1 else learn
-        sentence = f"not broken by {_attacks(len(tried))}, but {learn} what its promise allows; "
-        sentence += f"{best.attack} is right about {best.right} of the {best.claims} people whom it names"
+        learn = f"{len(allowed)} of them learned" if len(tried) > 1 else "it learned"
+        sentence = f"not broken by {_attacks(len(tried))}, but {learn} what the guarantee permits: "
+        sentence += f"{best.attack} was right in {best.right} of {best.claims} claims"
     else:
         sentence = f"held against {len(tried)} of {_attacks(len(tried))}" if tried else "nothing was shown"
     if refused:

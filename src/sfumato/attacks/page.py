@@ -10,7 +10,7 @@ import html
 from collections.abc import Sequence
 from typing import Any
 
-from sfumato.attacks.promise import percent
+from sfumato.attacks.promise import SMALLER, percent
 from sfumato.pictures import STYLE, curves
 
 _STYLE = """
@@ -68,7 +68,7 @@ def page(found: dict[str, Any]) -> str:
         f"guessing the most common value is right {percent(found['base_rate'])} of the time, so a right claim is not",
         "yet a recovered secret. <span class=broken>Broken</span>: right more often than a guess, than everybody",
         "else's rows reveal, and than any promise permits, beyond chance; or proved where nothing is promised.",
-        "<span class=allowed>Allowed</span>: right more often than a guess, and the promise itself permits it.",
+        "<span class=allowed>Allowed</span>: right more often than a guess, within what the guarantee permits.",
         "<span class=held>Held</span>: no better than a guess, within the statistical error. A failed attack does not",
         "show that none would succeed.</p>",
         "<div class=wide><table><thead><tr><th>attack</th>",
@@ -125,6 +125,12 @@ def _marked(report: dict[str, Any] | None) -> str:
     return f"<td class={kind}>{word}{'<br>' if colon else ''}{rest}</td>"
 
 
+def cure(attack: dict[str, Any], reports: Sequence[dict[str, Any]]) -> str:
+    """What helps against an attack: less epsilon, where it only learned what the guarantee permits."""
+    outcomes = {report["outcome"] for report in reports}
+    return SMALLER if "allowed" in outcomes and "broken" not in outcomes else str(attack["advice"])
+
+
 def _section(attack: dict[str, Any], reports: Sequence[dict[str, Any]]) -> list[str]:
     parts = [f"<h2>{html.escape(attack['name'])}</h2><p>{html.escape(attack['what'].capitalize())}.</p>"]
     parts += ["<div class=pictures>", *drawings(attack["name"], reports), "</div><table class=each><tbody>"]
@@ -136,7 +142,7 @@ def _section(attack: dict[str, Any], reports: Sequence[dict[str, Any]]) -> list[
         parts.append(f"<p>The queries that succeeded against {html.escape(one['defence'])}:</p>")
         parts += [f"<pre>{html.escape(sql)}</pre>" for sql in one["worst"]]
     parts += [_transcript(report) for report in reports if report["transcript"]]
-    parts.append(f"<p>The cheapest defence: {html.escape(attack['advice'])}.</p>")
+    parts.append(f"<p>The cheapest defence: {html.escape(cure(attack, reports))}.</p>")
     return parts
 
 

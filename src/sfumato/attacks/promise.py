@@ -15,6 +15,8 @@ SURE = 0.001
 """An attack did better than a guess if so small a chance is left that it did not."""
 NEARLY = 0.95
 """A promise that lets one person be read so often permits nearly everything."""
+SMALLER = "a smaller epsilon"
+"""What helps against an attack that learns no more than the guarantee permits."""
 _MUCH = 0.2
 """And one that lets this part of what a guess gets wrong be put right permits much."""
 _MOST = 64

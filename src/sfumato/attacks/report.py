@@ -125,8 +125,8 @@ class AttackReport:
             return f"nothing: {self.reason}" + (f" ({refusal})" if self.unanswered else "")
         low, high = self.interval
         text = (
-            f"{self.right} of {self.claims} right ({100 * self.rate:.1f} %, {100 * low:.1f} to {100 * high:.1f}; "
-            f"a guess has {100 * self.base_rate:.1f} %"
+            f"{self.right} of {self.claims} right ({100 * self.rate:.1f} %, 95 % interval {100 * low:.1f} % to "
+            f"{100 * high:.1f} %; a guess is right {100 * self.base_rate:.1f} % of the time"
         )
         told = self.trend > self.base_rate
         text += f", other people's rows suggest {100 * self.trend:.1f} %)" if told else ")"
@@ -136,17 +136,19 @@ class AttackReport:
     def _why(self) -> str:
         """Why a number that looks like success is none, or is one that was permitted."""
         if self.anyway and self.outcome == "held":
-            return ": learnt as well from everybody else's rows, which no mechanism can prevent and no promise forbids"
+            return ": also learnt from everybody else's rows, which no mechanism can prevent and no guarantee covers"
         if self.outcome == "held" and self.rate > self.guess:
-            return f": so many are right by luck more often than once in {round(1 / SURE):,} times"
+            return f": luck alone gets this many right in more than one of {round(1 / SURE):,} trials"
         if self._by_proof_alone:
-            return ": broken by what is certain alone; all claims together are right no more often than a guess"
+            return ": broken by the certain claims alone; all claims together are no more accurate than a guess"
         if self.bound is None or self.total is None:
             return ""
-        permits = f"a claim is right with up to {chance(self.bound)} within a promise of epsilon {float(self.total):g}"
+        permits = (
+            f"under epsilon {float(self.total):g} a claim can be right with probability up to {chance(self.bound)}"
+        )
         if self.outcome == "broken":
-            return f": beyond the promise; {permits}"
-        return f": the promise itself permits it; {permits}" if self.outcome == "allowed" else ""
+            return f": more than the guarantee permits; {permits}"
+        return f": the guarantee permits this; {permits}" if self.outcome == "allowed" else ""
 
     def to_dict(self) -> dict[str, Any]:
         """For programs; `document` says what the fields mean."""

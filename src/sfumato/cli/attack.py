@@ -21,6 +21,7 @@ from sfumato.attacks.defences import DEFENCES, make
 from sfumato.attacks.document import document, keep
 from sfumato.attacks.gate import policy_endpoint, table_endpoint
 from sfumato.attacks.page import page
+from sfumato.attacks.promise import SMALLER
 from sfumato.attacks.report import AttackReport, referee
 from sfumato.attacks.scene import set_scene
 from sfumato.attacks.sheet import TABLE, Sheet, read_sheet
@@ -313,5 +314,5 @@ def _say(reports: list[AttackReport]) -> None:
             out.print(f"\n{report.attack} against {report.defence}: {report.words}", soft_wrap=True)
             for sql in report.worst:
                 out.print(f"  {sql[:300]}")
-            cure = "a smaller epsilon" if report.outcome == "allowed" else report.advice
+            cure = SMALLER if report.outcome == "allowed" else report.advice
             out.print(f"  cheapest defence: {cure}")

@@ -15,16 +15,16 @@ from rich.text import Text
 
 from sfumato.accounting import Pure, price, suspicion
 from sfumato.cli.ledger import open_book
+from sfumato.cli.opened_gateway import OWNER, say_no_share
 from sfumato.errors import BudgetError
 from sfumato.gateway import Spent
 from sfumato.gateway.rounding import DELTA, amount, budget_title, enough_for
 from sfumato.ledger import BudgetState, Ledger
 from sfumato.policy import Policy
-from sfumato.server.terminal_output import console, print_json
+from sfumato.server.terminal_output import console, print_json, print_table
 from sfumato.types import UNIT, Loss, show, whole
 
 _CELLS = 40
-OWNER = "owner"
 
 
 def show_budget(policy: Path, analyst: str | None, *, as_json: bool) -> None:
@@ -36,6 +36,7 @@ def show_budget(policy: Path, analyst: str | None, *, as_json: bool) -> None:
         print_json(_document(analyst, standing) | {"queries": count})
         return
     _print(owner, analyst, standing, count)
+    say_no_share(owner, analyst)
 
 
 def split(policy: Path, analyst: str | None, questions: int, *, as_json: bool) -> None:
@@ -109,10 +110,10 @@ def _print(owner: Policy, analyst: str | None, standing: BudgetState, count: int
     for name, loss in (("total", standing.total), ("spent", standing.spent), ("remaining", standing.remaining)):
         amounts = (loss.epsilon, loss.rho, loss.delta)
         table.add_row(name, *("–" if value is None else amount(value) for value in amounts))
-    out.print(table)
+    print_table(out, table)
     out.print(bar(standing.remaining, standing.total))
     each = Spent.of(price(Pure(owner.privacy.query_epsilon)))
-    out.print(f"{enough_for(count, each, Spent.of(standing.remaining))} (the default cost)")
+    out.print(enough_for(count, each, Spent.of(standing.remaining), default=True))
     for line in _in_odds(owner, standing):
         out.print(line, soft_wrap=True, highlight=False)
 

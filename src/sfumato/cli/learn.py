@@ -50,6 +50,8 @@ def _exercise(name: str, answer: str | None, *, show: bool, as_json: bool) -> No
         out.print(one.question, soft_wrap=True, highlight=False)
         if right is not None:
             out.print("Right." if right else "Not right.")
+        elif not show:
+            out.print(f"Answer it: sfumato learn {name} --answer NUMBER")
         if show:
             out.print(f"The answer is {one.answer():.6g}; see: {one.shown_by}", soft_wrap=True, highlight=False)
     if right is False:

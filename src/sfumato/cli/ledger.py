@@ -40,7 +40,7 @@ from sfumato.ledger import (
 )
 from sfumato.policy import Policy, load
 from sfumato.server.answer_tables import MOST_ROWS
-from sfumato.server.terminal_output import console, print_json
+from sfumato.server.terminal_output import console, print_json, print_table
 from sfumato.types import show
 
 _EVERY = 0.25
@@ -112,12 +112,12 @@ def show_entries(path: Path, *, as_json: bool) -> None:
     out = console()
     if len(entries) > MOST_ROWS and sys.stdout.isatty():
         with out.pager(styles=out.color_system is not None):
-            out.print(_table(entries))
+            print_table(out, _table(entries))
         return
     left_out = max(0, len(entries) - MOST_ROWS)
     if left_out:
         sys.stderr.write(f"The last {MOST_ROWS:,} of {len(entries):,} entries; `sfumato ledger export` has all.\n")
-    out.print(_table(entries[left_out:]))
+    print_table(out, _table(entries[left_out:]))
 
 
 def follow_entries(path: Path, *, as_json: bool) -> None:

@@ -23,7 +23,7 @@ from sfumato.gateway.rounding import many
 from sfumato.ledger import ChainReport, Entry, has_ledger
 from sfumato.policy import ROW, Policy, Table, UnitJoin
 from sfumato.server.terminal_output import console, print_json
-from sfumato.types import Loss, show
+from sfumato.types import Loss, show, show_small
 
 OPEN = "[to be filled in]"
 """What only people know."""
@@ -103,8 +103,8 @@ class Article:
 def _security(facts: LedgerFacts) -> str:
     privacy = facts.policy.privacy
     return (
-        f"every answer carries noise; the total is epsilon {show(privacy.epsilon)}, delta {show(privacy.delta)}; at "
-        f"most epsilon {show(facts.cost[0])} is spent; every charge is "
+        f"every answer carries noise; the total is epsilon {show(privacy.epsilon)}, delta {show_small(privacy.delta)}; "
+        f"at most epsilon {show(facts.cost[0])} is spent; every charge is "
         f"recorded in a hash chain before any row is read; head of the chain: {facts.head}"
     )
 

@@ -12,7 +12,7 @@ from pathlib import Path
 from rich.text import Text
 
 from sfumato.accounting import group
-from sfumato.cli.opened_gateway import opened_gateway
+from sfumato.cli.opened_gateway import opened_gateway, say_no_share
 from sfumato.errors import SfumatoError
 from sfumato.gateway import Preview, Query, Spent
 from sfumato.server.answer_tables import answer_lines, print_answer, print_preview, write_csv
@@ -25,6 +25,7 @@ def query(asked: Query, policy: Path, analyst: str, *, as_json: bool, as_csv: bo
     try:
         with opened_gateway(policy) as gate:
             answer = gate.answer(asked, analyst)
+            say_no_share(gate.policy, analyst)
     except SfumatoError as error:
         stop(error, asked.sql)
     if as_json:
@@ -41,6 +42,7 @@ def explain(asked: Query, policy: Path, analyst: str, *, people: int | None, why
     count = None if people is None else whole(people, "group", low=1)
     with opened_gateway(policy) as gate:
         preview = gate.preview(asked, analyst)
+        say_no_share(gate.policy, analyst)
     together = None if count is None or preview.cost is None else _together(preview.cost, count)
     if as_json:
         group_of = {} if together is None else {"group": {"people": count, **together.to_dict()}}

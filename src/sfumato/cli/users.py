@@ -16,7 +16,7 @@ from rich.table import Table
 
 from sfumato.errors import InputError
 from sfumato.policy import load
-from sfumato.server.terminal_output import console, print_json
+from sfumato.server.terminal_output import console, print_json, print_table
 from sfumato.server.tokens import AccessToken, issue, revoke, tokens
 from sfumato.server.users import Users
 from sfumato.types import whole
@@ -60,7 +60,7 @@ def show(path: Path, *, as_json: bool) -> None:
     table.add_column("role")
     for user in users:
         table.add_row(user.name, user.role)
-    out.print(table)
+    print_table(out, table)
     if not made:
         return
     table = Table(box=None, pad_edge=False, header_style="bold")
@@ -69,7 +69,7 @@ def show(path: Path, *, as_json: bool) -> None:
     for token in made:
         table.add_row(token.id, token.user, token.kind, f"{token.ends:%Y-%m-%d %H:%M}")
     out.print()
-    out.print(table)
+    print_table(out, table)
 
 
 def _document(token: AccessToken) -> dict[str, str]:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
-from sfumato.types import Loss
+from sfumato.types import Loss, show_small
 
 
 @dataclass(frozen=True)
@@ -17,6 +17,11 @@ class Spent:
     rho: Fraction | None
     delta: Fraction
     queries: int | None = None
+
+    def __repr__(self) -> str:
+        amounts = {"epsilon": self.epsilon, "rho": self.rho, "delta": self.delta}
+        words = ", ".join(f"{name}={show_small(x) if x is not None else x}" for name, x in amounts.items())
+        return f"Spent({words}, queries={self.queries})"
 
     @classmethod
     def of(cls, loss: Loss, queries: int | None = None) -> Spent:

@@ -198,8 +198,10 @@ class Answer:
     def plot(self, x: str | None = None, y: str | None = None, *, ax: Any = None) -> Any:
         """A chart with confidence intervals: bars for categories, a line for times and for many numbers.
 
-        By default it draws the first noisy column over the first column that is not noisy. It returns a Chart, which a
-        notebook shows and `save` writes as SVG; with `ax`, matplotlib axes, it draws there and returns them.
+        By default it draws the first noisy column over the first column that is not noisy. With several such columns
+        each bar is named by all of them, and a time has a line for each combination of the others (bars if there are
+        more than five). It returns a Chart, which a notebook shows and `save` writes as SVG; with `ax`, matplotlib
+        axes, it draws there and returns them.
         """
         return charts.draw(self, x, y) if ax is None else charts.draw_on(ax, self, x, y)
 

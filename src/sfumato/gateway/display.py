@@ -159,11 +159,17 @@ def budget_text(budget: AnalystBudget) -> str:
 
 
 def budget_html(budget: AnalystBudget) -> str:
-    """A bar of what is left, and the three amounts."""
-    rows = []
-    for name, loss in (("total", budget.total), ("spent", budget.spent), ("left", budget.remaining)):
-        rows.append([name, *("–" if x is None else amount(x) for x in (loss.epsilon, loss.rho, loss.delta))])
-    table = _html_table(("", "epsilon", "rho", DELTA), rows, numbers=(1, 2, 3))
+    """A bar of what is left, and the amounts of each currency that has a total."""
+    losses = (("total", budget.total), ("spent", budget.spent), ("left", budget.remaining))
+    heads = ["epsilon"] if budget.total.epsilon is not None else []
+    heads += ["rho"] if budget.total.rho is not None else []
+    heads += ["delta"] if budget.total.delta else []
+    rows = [
+        [name, *("–" if x is None else amount(x) for x in (getattr(loss, head) for head in heads))]
+        for name, loss in losses
+    ]
+    shown = [DELTA if head == "delta" else head for head in heads]
+    table = _html_table(("", *shown), rows, numbers=range(1, len(heads) + 1))
     return _page(f"<p><b>{escape(budget_title(budget.analyst))}</b></p>{_bar(budget)}{table}", [])
 
 

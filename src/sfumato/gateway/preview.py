@@ -24,7 +24,7 @@ from sfumato.sql.release.claims import Reason
 from sfumato.sql.release.plan import Plan
 from sfumato.sql.release.release_plan import GAUSSIAN, GEOMETRIC
 from sfumato.sql.release.releases import contribution
-from sfumato.types import Loss, certainty, show
+from sfumato.types import Loss, certainty, show, show_grouped
 from sfumato.types import told as amount_told
 
 _FINE = Fraction(1, 10**6)
@@ -260,10 +260,10 @@ def _note(plan: Plan, item: int, law: str) -> str:  # noqa: PLR0911  one for eac
         return f"{worth}; informative from about epsilon {starts}"
     if released is not None and law == GEOMETRIC:
         where = " in all groups together" if any(cut.release.keys for cut in plan.cuts) else ""
-        return f"one person changes it by at most {show(released.sensitivity)}{where}"
+        return f"one person changes it by at most {show_grouped(released.sensitivity)}{where}"
     if released is not None and law == GAUSSIAN:
         moved = round_up(sqrt(released.sensitivity), _FINE)
-        return f"one person changes all groups together by an L2 norm of at most {show(moved)}"
+        return f"one person changes all groups together by an L2 norm of at most {show_grouped(moved)}"
     if law == "derived":
         if of is None:
             return plan.question.why_no_interval[item] or ""

@@ -169,16 +169,23 @@ def charge(cost: Spent, left: Spent) -> str:
     return in_currency(cost, in_rho=by_rho(left)) + (f" and delta {amount(cost.delta)}" if cost.delta else "")
 
 
-def enough_for(count: int, each: Spent, left: Spent) -> str:
+def enough_for(count: int, each: Spent, left: Spent, *, default: bool = False) -> str:
     """How many queries of one cost a budget allows; where they are more than epsilon divided by it, why.
 
+    Under zCDP queries with the same epsilon may differ in rho (a median costs less than a count), so the count holds
+    for queries like the one that was asked; or, with `default`, for counts and sums at the policy's default epsilon.
+
     >>> each, left = (Spent(Fraction(x), None, Fraction(0)) for x in ("0.1", "3.9"))
-    >>> enough_for(39, each, left), enough_for(58, each, left)
-    ('enough for about 39 queries at epsilon 0.1', 'enough for about 58 queries at epsilon 0.1, composed with zCDP')
+    >>> enough_for(39, each, left), enough_for(39, each, left, default=True)
+    ('enough for about 39 queries at epsilon 0.1', 'enough for about 39 queries at the default epsilon 0.1')
+    >>> enough_for(58, each, left)
+    'enough for about 58 queries like this one at epsilon 0.1, composed with zCDP'
     """
     by_zcdp = each.epsilon and left.epsilon and count * each.epsilon > left.epsilon
-    price = in_currency(each, in_rho=by_rho(left))
-    return f"enough for about {many(count, 'query', 'queries')} at {price}{', composed with zCDP' if by_zcdp else ''}"
+    price = ("the default " if default else "") + in_currency(each, in_rho=by_rho(left))
+    alike = " like this one" if by_zcdp and not default else ""
+    composed = ", composed with zCDP" if by_zcdp else ""
+    return f"enough for about {many(count, 'query', 'queries')}{alike} at {price}{composed}"
 
 
 def more_like_this(left: Spent, cost: Spent) -> str:

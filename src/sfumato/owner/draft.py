@@ -164,12 +164,21 @@ def person_of(source: DraftSource, written: str) -> tuple[str, str]:
     if meant:
         several = ", ".join(f"{table}.{column}" for table, column in meant)
         raise InputError(f"several tables have a column {quote(written)}", hint=f"Pass --unit with one of {several}.")
-    near = get_close_matches(written, [f"{table}.{column}" for table, column in columns], 1, 0.6)
     raise InputError(
         f"there is no column {quote(written)}",
-        detail=f"The tables are {', '.join(source.tables)}.",
-        hint=f"Pass --unit {near[0] if near else 'TABLE.COLUMN, or --unit row'}.",
+        detail=f"The columns are {_listed([f'{table}.{column}' for table, column in columns])}.",
+        hint=f"Pass --unit {_near(written, columns) or 'TABLE.COLUMN, or --unit row'}.",
     )
+
+
+def _near(written: str, columns: list[tuple[str, str]]) -> str | None:
+    """The column that was probably meant: names of columns are compared alone, because tables look alike anyway."""
+    near = get_close_matches(written.rpartition(".")[2], [column for _, column in columns], 1, 0.6)
+    return next((f"{table}.{column}" for table, column in columns if column in near), None)
+
+
+def _listed(names: list[str], most: int = 12) -> str:
+    return ", ".join(names) if len(names) <= most else f"{', '.join(names[:most])} and {len(names) - most} more"
 
 
 def draft(source: DraftSource, person: tuple[str, str], folder: Path) -> str:

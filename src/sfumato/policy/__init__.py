@@ -98,13 +98,14 @@ def load(path: str | PathLike[str]) -> Policy:
         content = place.read_bytes()
     except (OSError, ValueError) as error:  # ValueError: a NUL in the path
         reason = getattr(error, "strerror", None) or str(error)
-        hint = "Name the file that holds the policy, usually sfumato.toml."
+        hint = "Name a policy file, usually sfumato.toml; `sfumato init` drafts one from your data."
         raise PolicyError(f"cannot read the policy {quote(path, 200)}", detail=f"{reason}.", hint=hint) from None
     try:
         text = content.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         before = content[: error.start].decode("utf-8-sig")
-        raise Marks(place.name, before).at(len(before), "the policy is not UTF-8", "Save the file as UTF-8.") from None
+        hint = "Is this the policy, and not a data file? If it is, save it as UTF-8."
+        raise Marks(place.name, before).at(len(before), "the policy is not UTF-8", hint) from None
     return parse(text, place)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NoReturn
@@ -14,6 +14,7 @@ from rich.cells import cell_len
 from rich.console import Console
 from rich.markup import escape
 from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+from rich.segment import Segment, Segments
 from rich.table import Table
 
 from sfumato.errors import (
@@ -67,10 +68,24 @@ def say_new_ledger(place: str | None) -> None:
 
 def print_whole(out: Console, table: Table) -> None:
     """A table as wide as its numbers are, also beyond the edge: a terminal wraps lines, but must not cut a number."""
-    edge = out.width
-    out.width = max(edge, out.measure(table, options=out.options.update(width=100_000)).maximum)
-    out.print(table, soft_wrap=True)
-    out.width = edge
+    width = max(out.width, out.measure(table, options=out.options.update(width=100_000)).maximum)
+    _print_trimmed(out, out.render_lines(table, out.options.update(width=width), pad=False))
+
+
+def print_table(out: Console, table: Table) -> None:
+    """A table whose long cells are wrapped at the edge of the terminal."""
+    _print_trimmed(out, out.render_lines(table, pad=False))
+
+
+def _print_trimmed(out: Console, lines: Sequence[Sequence[Segment]]) -> None:
+    """Lines without blanks at their ends, which a narrow terminal would wrap into empty lines."""
+    for line in lines:
+        cells = list(line)
+        while cells and not cells[-1].text.strip():
+            cells.pop()
+        if cells:
+            cells[-1] = Segment(cells[-1].text.rstrip(), cells[-1].style)
+        out.print(Segments([*cells, Segment.line()]), soft_wrap=True, end="")
 
 
 def print_json(document: dict[str, Any]) -> None:

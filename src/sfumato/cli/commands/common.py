@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
+from typer.core import TyperGroup
 
 HELP = {"help_option_names": ["-h", "--help"]}
 HERE = Path("sfumato.toml")
@@ -20,12 +21,32 @@ def help_of(about: str, example: str) -> str:
     return f"{about}\n\n\b\nExample: {example}"  # \b: this paragraph is not wrapped
 
 
+class PlainGroup(TyperGroup):
+    """Commands whose help names an argument as other tools do: SQL, where Typer 0.29 writes {SQL} and SQL <str>."""
+
+    def get_command(self, ctx: Any, cmd_name: str) -> Any:
+        """A command by its name."""
+        command = super().get_command(ctx, cmd_name)
+        for argument in getattr(command, "params", ()):
+            if argument.param_type_name == "argument" and argument.metavar and hasattr(argument, "display_type_rich"):
+                usage = argument.metavar if argument.required else f"[{argument.metavar}]"
+                _set(argument, "display_type_rich", "")
+                _set(argument, "_usage_display_name", usage + ("..." if argument.nargs != 1 else ""))
+        return command
+
+
+def _set(argument: Any, method: str, text: str) -> None:
+    if hasattr(argument, method):
+        setattr(argument, method, lambda *_, **__: text)
+
+
 def group(
     name: str | None = None, about: str | None = None, *, alone: bool = False, completion: bool = False
 ) -> typer.Typer:
     """Commands under one word, or under none; `alone`: the word itself is one, too."""
     return typer.Typer(
         name=name,
+        cls=PlainGroup,
         help=about,
         no_args_is_help=not alone,
         invoke_without_command=alone,

@@ -6,6 +6,7 @@ types of their own, or a refusal. What is read from files later, by somebody els
 
 from __future__ import annotations
 
+from os import PathLike
 from typing import Any
 
 from sfumato.errors import InputError
@@ -33,10 +34,11 @@ def in_memory(frame: Any) -> Any:
         )
     if _is(frame, *_STREAM):
         return frame.read_all()
-    raise InputError(
-        f"frame: cannot read {type(frame).__module__}.{type(frame).__qualname__}",
-        hint="Pass a DataFrame of pandas or Polars, or a table of Arrow.",
-    )
+    kind = f"{type(frame).__module__}.{type(frame).__qualname__}".removeprefix("builtins.")
+    hint = "Pass a DataFrame of pandas or Polars, or a table of Arrow."
+    if isinstance(frame, str | PathLike):
+        hint = f"{hint} For files, write a policy and use sfumato.open."
+    raise InputError(f"frame: cannot read an object of type {kind}", hint=hint)
 
 
 def as_read(frame: Any) -> Any:

@@ -40,6 +40,8 @@ _Call = TypeVar("_Call", bound=Callable[..., Any])
 _SMALLEST = Decimal("1e-15")
 _MOST_CATALOG = 32_768
 """Characters of a catalog query: no tool writes more."""
+_NEARLY = Fraction(102, 100)
+"""Widths of one column that differ by less than this factor are written as one."""
 _MANY = 200
 """Noisy numbers of an answer from which on their intervals are worked out only if somebody asks for them."""
 _ROOM = 32 * 2**20
@@ -326,7 +328,9 @@ def _widths(answer: Answer, worth: list[list[NumberWorth]]) -> str | None:
 
 
 def _range(widths: list[Fraction]) -> str:
-    """Widths in words: all the same, or from the least to the largest, with the median."""
+    """Widths in words: all (nearly) the same, or from the least to the largest, with the median."""
+    if widths[-1] <= widths[0] * _NEARLY:  # "599 to 600" says no more than "600"
+        return rounded_width(widths[-1])
     low, middle, high = (rounded_width(width) for width in (widths[0], widths[len(widths) // 2], widths[-1]))
     return high if low == high else f"{low} to {high} (median {middle})" if len(widths) > 2 else f"{low} to {high}"
 

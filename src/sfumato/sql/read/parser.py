@@ -286,6 +286,10 @@ def _refused(node: Any, part: str | None = None) -> QueryError:
     kind = type(node).__name__
     if kind == "Anonymous":
         name = node.name.lower()
+        near = get_close_matches(name, [*FUNCTIONS, *AGGREGATES], 1, _ALIKE) if name not in _INSTEAD else []
+        if near and near[0] != name:
+            hint = f"Did you mean {near[0]}? The SQL reference lists all functions."
+            return QueryError(f"there is no function {name}", position=place(node), hint=hint)
         hint = _INSTEAD.get(name) or GeneralHint("Write the query without it.")
         return QueryError(f"function {name} is not supported yet", position=place(node), hint=hint)
     if part is None and kind in _WORDS:
@@ -309,8 +313,11 @@ _INSTEAD = {
     **dict.fromkeys(("json_agg", "jsonb_agg", "json_object_agg", "jsonb_object_agg", "row_to_json", "to_json"), _JSON),
     **dict.fromkeys(("json_build_object", "jsonb_build_object", "json_build_array", "to_jsonb"), _JSON),
     "translate": "Write replace(x, 'a', 'b') for each character.",
+    **dict.fromkeys(("mean", "average"), "Write avg(x)."),
 }
 """What to write instead of functions that people ask for."""
+_ALIKE = 0.75
+"""How much a name must look like that of a function to be taken for it: coutn, avgg, stdev."""
 
 
 _COMMAND_WORDS = {"Transaction": "BEGIN", "TruncateTable": "TRUNCATE", "AlterSession": "ALTER", "LoadData": "LOAD"}

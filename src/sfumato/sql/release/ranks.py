@@ -44,12 +44,12 @@ class Ranks:
         sure = f"{show(confidence * 100)} %"
         small = f"no guarantee for groups of {self.nothing:,} rows or fewer"
         if self.reach is not None:
-            return f"about the value that {self.reach:,} rows reach; {sure}: within ± {self.error:,} ranks; {small}"
+            about = f"about {self.reach:,} rows lie at or beyond this value (± {self.error:,} at {sure})"
+            return f"not the extreme value itself: {about}; {small}"
         if self.fraction is None:
-            return f"{sure}: no other value occurs more than {self.error:,} times more often; {small}"
-        return (
-            f"{sure}: within ± {self.error:,} ranks; its interval extends about {self.margin:,} ranks further; {small}"
-        )
+            return f"at {sure}, no other value has more than {self.error:,} rows more; {small}"
+        off = f"within ± {self.error:,} ranks of the exact quantile at {sure}"
+        return f"{off}; the interval reaches about {self.margin:,} ranks beyond it on each side; {small}"
 
 
 def ranks(cut: ReleasePlan, released: ReleasedBundle, confidence: Fraction) -> Ranks | None:

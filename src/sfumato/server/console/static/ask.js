@@ -1,6 +1,6 @@
 // The page of an analyst: ask, see the price first, pay, read the answer with its uncertainty, know what is left.
 import { call, key, Lost, Refused } from "./api.js";
-import { $, h, pause } from "./dom.js";
+import { $, coded, h, pause } from "./dom.js";
 import { makeEditor } from "./editor.js";
 import { frame, say, showBudget } from "./frame.js";
 import { copyAs, exportAs } from "./hand.js";
@@ -84,7 +84,7 @@ function showRefusal(refused) {
     h("p", {}, h("strong", {}, sentence(refused.message)), refused.detail ? ` ${refused.detail}` : ""),
     instead
       ? h("p", {}, h("button", { onclick: () => editor.set(instead) }, "Ask this instead"), h("code", {}, instead))
-      : refused.hint ? h("p", {}, refused.hint) : "",
+      : refused.hint ? h("p", {}, ...coded(refused.hint)) : "",
   );
 }
 

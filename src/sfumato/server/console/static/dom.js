@@ -37,6 +37,9 @@ export const $ = (id) => document.getElementById(id);
 // Signs in names that would turn the text around them are kept inside.
 export const word = (text, kind = "") => h("bdi", { class: kind || null }, text);
 
+// Text in which the server writes commands between backticks: those are set as code.
+export const coded = (text) => text.split("`").map((part, i) => (i % 2 ? h("code", {}, part) : part));
+
 // Positions of the server count characters from 1; a browser's count halves of rare ones from 0.
 export function place(text, position) {
   return [...text].slice(0, Math.max(0, position - 1)).join("").length;

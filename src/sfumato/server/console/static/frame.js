@@ -65,10 +65,11 @@ export function showBudget(standing, preview = null) {
   const bar = h("span", { class: "left" });
   bar.style.width = `${part * 100}%`;
   const text = `${brief(left)} of ${brief(total)} ${SYMBOLS[currency]} left`;
+  const more = tellMore(standing, preview);
   gauge.replaceChildren(
     h("span", { class: "words" }, text),
     h("span", { class: "track", role: "meter", "aria-label": "Budget", "aria-valuemin": 0, "aria-valuemax": total, "aria-valuenow": left, "aria-valuetext": text }, bar),
-    h("span", { class: "words quiet" }, tellMore(standing, preview)),
+    h("span", { class: "words quiet", title: more }, more.replace(", composed with zCDP", "")), // a longer line would move the page
   );
   gauge.classList.toggle("low", part < 0.2);
   gauge.hidden = false;
@@ -77,7 +78,7 @@ export function showBudget(standing, preview = null) {
 // Like the question that is written, if there is one; else at the usual price.
 function tellMore(standing, preview) {
   const { cost, before } = preview ?? {};
-  if (cost && before?.queries > 0 && (toNumber(cost.epsilon) || toNumber(cost.rho))) return enoughFor(before.queries, cost, before);
+  if (cost && before?.queries > 0 && (toNumber(cost.epsilon) || toNumber(cost.rho))) return enoughFor(before.queries, cost, before, true);
   return standing.queries > 0 ? enoughFor(standing.queries, { epsilon: standing.query_epsilon }, standing.remaining) : "spent: repeated queries stay free";
 }
 

@@ -27,7 +27,7 @@ function rowOf(entry) {
 // Each answer is an entry too, which says no more than the charge before it.
 function answersToggle() {
   const box = h("input", { type: "checkbox", id: "answers", checked: answers, onchange: () => { answers = box.checked; list(spending.entries).catch(tell); } });
-  return h("p", { class: "quiet" }, h("label", {}, box, " Show entries for stored answers (one after each answered query)"));
+  return h("p", { class: "quiet" }, h("label", { class: "check" }, box, " Show entries for stored answers (one after each answered query)"));
 }
 
 async function list(last) {

@@ -26,11 +26,12 @@ export function brief(value, digits = 3) {
   return grouped(String(Number(number.toPrecision(digits))));
 }
 
-// How many queries of one cost a budget allows; where they are more than epsilon divided by it, why.
-export function enoughFor(queries, each, left) {
+// How many queries of one cost a budget allows; where they are more than epsilon divided by it, why. Under zCDP queries
+// with the same epsilon may differ in rho, so the count holds for queries like the one that was asked.
+export function enoughFor(queries, each, left, alike = false) {
   const sign = each.epsilon === null ? "rho" : "epsilon";
-  const composed = sign === "epsilon" && toNumber(left.epsilon) && queries * toNumber(each.epsilon) > toNumber(left.epsilon);
-  return `enough for about ${brief(queries)} ${queries === 1 ? "query" : "queries"} at ${SYMBOLS[sign]} ${brief(each[sign])}${composed ? ", composed with zCDP" : ""}`;
+  const composed = sign === "epsilon" && toNumber(left.epsilon) && queries * toNumber(each.epsilon) > toNumber(left.epsilon) * (1 + 1e-9); // 7 * 0.1 is above 0.7
+  return `enough for about ${brief(queries)} ${queries === 1 ? "query" : "queries"}${alike && composed ? " like this one" : ""} at ${SYMBOLS[sign]} ${brief(each[sign])}${composed ? ", composed with zCDP" : ""}`;
 }
 
 // The step that the half width of an interval leaves meaning to: two digits of it, as gateway/rounding.py does.

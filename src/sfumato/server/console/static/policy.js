@@ -1,6 +1,6 @@
 // The policy as a form and as text: every mistake at its line, and the difference before anything is written.
 import { call } from "./api.js";
-import { $, h, pause, place } from "./dom.js";
+import { $, coded, h, pause, place } from "./dom.js";
 import { frame, say } from "./frame.js";
 import { drawForm } from "./policyform.js";
 
@@ -28,7 +28,7 @@ async function judge() {
   showDiff(judged.diff);
   drawForm(judged.form, edit);
   const same = !judged.diff.length;
-  $("problems").replaceChildren(...(judged.problems.length ? problemsOf(judged.problems, $("text")) : [h("p", { class: "quiet" }, same ? "No changes." : "The policy is valid. `sfumato check` compares it with the rows.")]));
+  $("problems").replaceChildren(...(judged.problems.length ? problemsOf(judged.problems, $("text")) : [h("p", { class: "quiet" }, ...coded(same ? "No changes." : "The policy is valid. `sfumato check` compares it with the rows."))]));
   if (same) judged.weaker = judged.also = []; // what is saved already was confirmed
   showWeaker(judged.weaker, judged.also);
   $("sure")?.addEventListener("change", ready);
@@ -69,7 +69,7 @@ function showWeaker(weaker, also) {
   $("weaker").replaceChildren(...[
     list("weaker", "This weakens the guarantee:", weaker),
     list("weaker also", "This allows more within the same guarantee:", also),
-    weaker.length + also.length ? h("label", { class: "pick" }, h("input", { type: "checkbox", id: "sure" }), weaker.length ? "I want to weaken the promise in this way." : "I want this change.") : null,
+    weaker.length + also.length ? h("label", { class: "pick" }, h("input", { type: "checkbox", id: "sure" }), weaker.length ? "I want to weaken the guarantee in this way." : "I want this change.") : null,
   ].filter(Boolean));
 }
 

@@ -25,7 +25,7 @@ export function showPreview(host, preview, { rows = null, onRows = () => null } 
   const said = h("p", { class: "quiet" });
   const parts = [
     h("dl", { class: "sums" }, ...sums(preview, free)),
-    free || before.queries === undefined ? null : h("p", { class: "quiet" }, before.queries ? `What is left is ${enoughFor(before.queries, cost, before)}.` : "Too little is left for another one like this."),
+    free || before.queries === undefined ? null : h("p", { class: "quiet" }, before.queries ? `What is left is ${enoughFor(before.queries, cost, before, true)}.` : "Too little is left for another one like this."),
     said,
     h("ul", { class: "columns" }, columns.filter((one) => one.law !== "exact").map((one) => columnOf(one, preview.confidence))),
     fewer(preview, rows, onRows),

@@ -26,7 +26,7 @@ function headOf(report) {
   ];
   const some = (kind) => report.defences.some((one) => one[kind]);
   const heading = some("broken") ? "A guarantee was broken, or there was none" : some("allowed") ? "An attack learns what the guarantee allows" : "No attack did better than a guess";
-  const verdict = report.defences.flatMap((one) => [h("p", { class: `chain ${one.broken || one.allowed ? "broken" : "good"}` }, word(one.name), ` ${one.sentence}.`),
+  const verdict = report.defences.flatMap((one) => [h("p", { class: `chain ${one.broken || one.allowed ? "broken" : "good"}` }, word(one.name), `: ${one.sentence}.`),
     one.promise ? h("p", {}, sentence(one.promise)) : null]);
   return h("section", { class: "panel", "aria-label": "Verdict" }, h("h2", {}, heading), verdict,
     h("dl", { class: "sums facts" }, facts.flatMap(([name, value]) => [h("dt", {}, name), h("dd", {}, value)])),
@@ -57,6 +57,9 @@ function transcript(one) {
   return h("details", {}, h("summary", {}, "Queries sent to ", word(one.defence), all ? "" : `: ${one.transcript.length} of ${brief(one.queries, 9)} queries, the first and the last`), one.transcript.map(asked));
 }
 
+// Where an attack only learned what the guarantee permits, the advice to add noise and a budget is idle.
+const cure = (attack, reports) => (reports.some((one) => one.outcome === "allowed") && !reports.some((one) => one.outcome === "broken") ? "a smaller epsilon" : attack.advice);
+
 function section(attack, reports, pictures) {
   const won = reports.find((one) => ["broken", "allowed"].includes(one.outcome) && one.worst.length);
   return h("section", { class: "panel", id: `attack-${attack.name}`, "aria-label": attack.name },
@@ -66,7 +69,7 @@ function section(attack, reports, pictures) {
       h("div", {},
         h("ul", { class: "notes" }, reports.map(lineOf)),
         won ? [h("p", {}, "Queries that succeeded:"), ...won.worst.map((sql) => asked({ sql }))] : null,
-        h("p", { class: "quiet" }, `Cheapest defence: ${attack.advice}.`)),
+        h("p", { class: "quiet" }, `Cheapest defence: ${cure(attack, reports)}.`)),
       pictures.length ? h("div", {}, pictures.map((svg) => h("div", { class: "picture plain" }, picture(svg)))) : null),
     reports.map(transcript),
   );
