@@ -323,7 +323,7 @@ FACES = {
     },
     "sql": {
         "catalog.queries", "catalog.session_values", "catalog.tableless", "catalog.text_types", "catalog.translation",
-        "query_binding", "read.lexer", "read.moments", "read.normalize", "read.parameters", "read.parser",
+        "query_binding", "read.lexer", "read.moments", "read.parameters", "read.parser", "read.zones",
         "release.bundles", "release.claims", "release.digest", "release.normal_form", "release.plan", "release.ranks",
         "release.release_plan", "release.releases", "unit_sizes",
     },

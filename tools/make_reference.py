@@ -250,9 +250,15 @@ partner count in nothing: `COUNT(v.id)` by its own columns, not `COUNT(*)`. WITH
 INTERSECT, ROLLUP, CUBE and GROUPING SETS, windows over one person's rows and over released rows are supported; so are
 LATERAL, VALUES, `unnest` of a written list, `generate_series` of written ends, QUALIFY, FETCH, named windows and
 DISTINCT ON. WITH RECURSIVE works over public tables and written values, up to 300 rows, and over released rows, up to
-1,000; `array_agg`, `string_agg` and RANGE with a distance over public and released rows. `x > ALL (SELECT …)` and `ANY`
-compare with public and released values and with the same person's. Names without quotes are found in any case;
-ORDER BY, HAVING and QUALIFY may say names of the select list.
+1,000; `array_agg`, `string_agg`, `json_agg`, `json_object_agg` and RANGE with a distance over public and released rows.
+`json_build_object`, `row_to_json` and `to_json` make JSON of one row. `x > ALL (SELECT …)` and `ANY` compare with
+public and released values and with the same person's. Names without quotes are found in any case; ORDER BY, HAVING and
+QUALIFY may say names of the select list.
+
+Times are in UTC. `x AT TIME ZONE 'Europe/Paris'` and `date_trunc('day', x, 'Europe/Paris')` take names of the tz
+database, of a timestamp with bounds. `SET TIME ZONE` with another zone than UTC is kept, and what depends on it
+(`timestamptz`, `AT TIME ZONE`, `to_timestamp`) is then refused; `now()` and `current_date` are the day in UTC. In
+regular expressions `\\d`, `\\w` and `\\s` stand for ASCII characters.
 
 A column without bounds and grid can be counted and filtered by, not summed. Keys with a declared list or bounds are
 public keys: each of them is shown. Other keys go through partition selection, which uses delta.

@@ -837,3 +837,125 @@ SELECT m, SUM(n) OVER (ORDER BY m RANGE BETWEEN INTERVAL '2 months' PRECEDING AN
 SELECT n, COUNT(*) OVER (ORDER BY n RANGE BETWEEN 1 PRECEDING AND CURRENT ROW) AS c FROM (SELECT 1 AS n UNION ALL SELECT 2 UNION ALL SELECT NULL UNION ALL SELECT NULL UNION ALL SELECT 4) t ORDER BY n
 ---
 SELECT kind, day, COUNT(*) OVER (PARTITION BY kind ORDER BY day RANGE BETWEEN INTERVAL '30 days' PRECEDING AND INTERVAL '1 day' PRECEDING) AS c FROM (SELECT kind, day, COUNT(*) AS n FROM visit GROUP BY kind, day) t WHERE n > 0.5 AND kind IS NOT NULL ORDER BY kind, day
+---
+SELECT kind, json_agg(area ORDER BY area) AS areas FROM (SELECT v.kind, p.area, count(*) AS n FROM visit v JOIN patient p ON p.id = v.patient_id GROUP BY 1, 2) t WHERE kind IS NOT NULL GROUP BY kind ORDER BY kind
+---
+SELECT json_build_object('area', area, 'n', n) AS j FROM (SELECT area, count(*) AS n FROM patient GROUP BY area) t ORDER BY area
+---
+SELECT jsonb_object_agg(area, n) AS j FROM (SELECT area, count(*) AS n FROM patient GROUP BY area) t
+---
+SELECT json_agg(t) FROM (SELECT area, title FROM area_info ORDER BY area) t
+---
+SELECT json_agg(json_build_object('a', area, 'i', inhabitants) ORDER BY area) FROM area_info
+---
+SELECT md5(area) AS h, count(*) FROM patient GROUP BY 1 ORDER BY 1
+---
+SELECT md5(name) AS h, count(*) FROM patient GROUP BY 1 ORDER BY 1
+---
+SELECT md5(title) FROM area_info ORDER BY 1
+---
+SELECT regexp_replace(name, '^.* ', '') AS last, count(*) FROM patient GROUP BY 1 ORDER BY 1
+---
+SELECT regexp_replace("Referer", '^.*//', '') AS r, count(*) FROM hits GROUP BY 1 ORDER BY 1
+---
+SELECT regexp_replace(name, '\s+', ' ', 'g') AS n2, count(*) FROM patient GROUP BY 1
+---
+SELECT regexp_replace(note, '(\w+) (\w+)', '\2 \1') AS n2, count(*) FROM visit GROUP BY 1
+---
+SELECT (regexp_match("URL", '//([^/]+)'))[1] AS host, count(*) FROM hits GROUP BY 1
+---
+SELECT regexp_substr(note, '[0-9]+') AS d, count(*) FROM visit GROUP BY 1
+---
+SELECT regexp_count(note, 'o') AS c, count(*) FROM visit GROUP BY 1
+---
+SELECT (string_to_array(name, ' '))[1] AS first, count(*) FROM patient GROUP BY 1 ORDER BY 1
+---
+SELECT (date_trunc('month', day) + interval '1 month - 1 day')::date AS eom, count(*) FROM visit GROUP BY 1 ORDER BY 1
+---
+SELECT p_brand, array_agg(DISTINCT p_container ORDER BY p_container) FROM part GROUP BY p_brand ORDER BY 1
+---
+SELECT upper(n_name) || ' (' || r_name || ')' AS label, length(n_name) AS l, ascii(n_name) AS a, md5(n_name) AS m FROM nation JOIN region ON r_regionkey = n_regionkey ORDER BY 1
+---
+SELECT translate(n_name, 'AEIOU', '*****') AS t, overlay(n_name placing 'xx' from 2 for 1) AS o, position('A' in n_name) AS p FROM nation ORDER BY 1
+---
+SELECT n_regionkey, json_agg(n_name ORDER BY n_name) FROM nation GROUP BY 1 ORDER BY 1
+---
+SELECT round(p_retailprice, -2) AS r, count(*) FROM part GROUP BY 1 ORDER BY 1
+---
+SELECT extract(epoch from timestamptz '2024-01-01 00:00:00+02') AS e, timestamptz '2024-01-01 00:00:00+02' AT TIME ZONE 'UTC' AS u, timestamp '2024-07-01 12:00' AT TIME ZONE 'Europe/Paris' AS p
+---
+SELECT extract(hour from started_at AT TIME ZONE 'UTC' AT TIME ZONE 'America/New_York') AS h, count(*) FROM visit GROUP BY 1 ORDER BY 1
+---
+SELECT width_bucket(cost, ARRAY[0, 100, 500, 1000]) AS b, count(*) FROM visit GROUP BY 1 ORDER BY 1
+---
+SELECT initcap(name) AS n, ascii(name) AS a, count(*) FROM patient GROUP BY 1, 2 ORDER BY 1
+---
+SELECT translate(name, 'aeiou', 'xxxxx') AS n, count(*) FROM patient GROUP BY 1 ORDER BY 1
+---
+SELECT btrim(name, 'A') AS n, octet_length(name) AS o, count(*) FROM patient GROUP BY 1, 2 ORDER BY 1
+---
+SELECT overlay(name placing '**' from 2 for 2) AS n, count(*) FROM patient GROUP BY 1 ORDER BY 1
+---
+SELECT round(age, -1) AS a, count(*) FROM patient GROUP BY 1 ORDER BY 1
+---
+SELECT round(salary, -4) AS a, count(*) FROM patient GROUP BY 1 ORDER BY 1
+---
+SELECT trunc(salary, -4) AS a, count(*) FROM patient GROUP BY 1 ORDER BY 1
+---
+SELECT array_agg(n ORDER BY area) AS ns, array_to_string(array_agg(area ORDER BY area), '; ') AS s FROM (SELECT area, count(*) AS n FROM patient GROUP BY area) t
+---
+select count(distinct("basetable0"."patient_id")) + max(case when "basetable0"."patient_id" is null then 1 else 0 end) as "a0" from "public"."visit" as "basetable0"
+---
+SELECT kind, n, avg(n) OVER () AS m, n - avg(n) OVER () AS d, (n - avg(n) OVER ()) / nullif(stddev(n) OVER (), 0) AS z FROM (SELECT kind, count(*) AS n FROM visit WHERE kind IS NOT NULL GROUP BY kind) t ORDER BY kind
+---
+SELECT count(*) FROM patient WHERE name = 'Eve O''Hara' OR name LIKE E'Bob\x20%' OR name = U&'\0041na Silva'
+---
+SELECT date_trunc('day', started_at AT TIME ZONE 'UTC' AT TIME ZONE 'Europe/Paris') AS d, count(*) FROM visit WHERE started_at < '2023-01-20' GROUP BY 1 HAVING count(*) > 0.5 ORDER BY 1
+---
+SELECT date_trunc('month', started_at::timestamptz, 'Europe/Paris') AS m, count(*) FROM visit WHERE started_at IS NOT NULL GROUP BY 1 HAVING count(*) > 0.5
+---
+SELECT date_trunc('week', started_at + interval '1 day') - interval '1 day' AS w, count(*) FROM visit WHERE started_at < '2023-02-20' GROUP BY 1 HAVING count(*) > 0.5
+---
+SELECT (started_at AT TIME ZONE 'UTC' AT TIME ZONE 'America/New_York')::date AS d, count(*), sum(cost) FROM visit WHERE started_at BETWEEN '2023-03-01' AND '2023-03-31' GROUP BY 1 HAVING count(*) > 0.5
+---
+SELECT extract(dow from timezone('Asia/Kolkata', started_at::timestamptz)) AS d, count(*) FROM visit WHERE started_at IS NOT NULL GROUP BY 1 ORDER BY 1
+---
+SELECT to_char(started_at AT TIME ZONE 'UTC' AT TIME ZONE 'Australia/Sydney', 'YYYY-MM') AS m, count(*) FROM visit GROUP BY 1 HAVING count(*) > 0.5 ORDER BY 1
+---
+SELECT count(*) FROM visit WHERE started_at AT TIME ZONE 'Europe/Paris' >= '2023-06-01 00:00:00+00'
+---
+SELECT count(*) FROM visit WHERE (started_at AT TIME ZONE 'Europe/Paris')::date = '2023-06-01'
+---
+SELECT min(h), max(h) FROM (SELECT patient_id, extract(hour from started_at AT TIME ZONE 'UTC' AT TIME ZONE 'Europe/London') AS h FROM visit) t
+---
+SELECT t.m, count(*) FROM (SELECT patient_id, started_at AT TIME ZONE 'UTC' AS u, date_trunc('month', started_at) AS m FROM visit) t WHERE extract(hour from t.u AT TIME ZONE 'Europe/Paris') < 8 AND m IS NOT NULL GROUP BY 1 HAVING count(*) > 0.5
+---
+SELECT timestamp '2024-03-31 02:30' AT TIME ZONE 'Europe/Paris' AS gap, timestamp '2024-10-27 02:30' AT TIME ZONE 'Europe/Paris' AS twice, timestamptz '2024-07-01 12:00+00' AT TIME ZONE 'europe/paris' AS p
+---
+SELECT date_trunc('day', max(started_at) AT TIME ZONE 'UTC' AT TIME ZONE 'Europe/Paris') > '2024-01-01' AS x FROM visit
+---
+SELECT jsonb_build_object('area', area, 'n', n, 'x', NULL, 't', true, 'd', date '2024-01-01', 'ts', timestamp '2024-01-01 10:00') AS j FROM (SELECT area, count(*) AS n FROM patient GROUP BY area) t ORDER BY area
+---
+SELECT json_build_array(area, n) AS j FROM (SELECT area, count(*) AS n FROM patient GROUP BY area) t ORDER BY area
+---
+SELECT jsonb_agg(t) AS j FROM (SELECT area, title FROM area_info ORDER BY area) t
+---
+SELECT json_agg(n ORDER BY n DESC) FILTER (WHERE n > 20) AS j FROM (SELECT area, count(*) AS n FROM patient GROUP BY area) t
+---
+SELECT to_json(title) AS j, to_jsonb(inhabitants) AS k FROM area_info ORDER BY title
+---
+SELECT json_agg(json_build_object('m', m, 'n', n) ORDER BY m) AS j FROM (SELECT date_trunc('year', day)::date AS m, count(*) AS n FROM visit GROUP BY 1) t WHERE m IS NOT NULL
+---
+SELECT json_build_object('total', count(*), 'mean', round(avg(age), 1)) AS j FROM patient
+---
+SELECT count(*) FROM visit WHERE ended_at > started_at + '3 hours'::interval
+---
+SELECT interval '1 month -1 day' AS a, interval '1 month - 1 day' AS b, interval '-2 days' AS c
+---
+SELECT E'a\nb\\c\'d\x41\u0042\tz\101' AS x, E'it''s' AS y, E'q\qx' AS z
+---
+SELECT count(*) FROM patient WHERE name LIKE E'Bob\x20%'
+---
+SELECT kind, n, avg(n) OVER () AS m, (n - avg(n) OVER ()) / nullif(stddev(n) OVER (), 0) AS z, variance(n) OVER () AS v FROM (SELECT kind, count(*) AS n FROM visit WHERE kind IS NOT NULL GROUP BY kind) t ORDER BY kind
+---
+select max(case when note is null then 1 else 0 end) AS a, count(*) + max(case when area is null then 1 else 0 end) AS b from visit join patient on id=patient_id

@@ -165,7 +165,7 @@ REFUSED = {
     "functions": {
         "chance": "SELECT COUNT(*) FROM patient WHERE ‸random() < 0.5",
         "a pattern of other letters without regard to case": "SELECT COUNT(*) FROM patient WHERE ‸street ~* 'é'",
-        "a class of characters": "SELECT COUNT(*) FROM patient WHERE ‸street ~ '\\d'",
+        "a border of words": "SELECT COUNT(*) FROM patient WHERE ‸street ~ '\\ya'",
         "sleep": "SELECT ‸pg_sleep(5), COUNT(*) FROM patient",
         "a function that is not known": "SELECT COUNT(*) FROM patient WHERE ‸soundex(street) = 'x'",
         "a misspelt function": "SELECT ‸COUTN(*) FROM patient",

@@ -1,7 +1,7 @@
 """What drivers and tools write, at the PostgreSQL interface: parameters everywhere, probes, names, settings."""
 
 # ruff: noqa: E501, DTZ001  a query stands on one line; times have no zone
-from datetime import date, datetime
+from datetime import date, datetime, timedelta
 
 import psycopg
 import pytest
@@ -73,19 +73,51 @@ def test_names_with_their_schema(connection):
 
 
 def test_time_zones(connection):
-    connection.execute("SET TIME ZONE 'UTC'")
+    """A zone is kept, and what means another moment in it is refused: SET does not say SET and do nothing."""
+    zoned = (
+        "SELECT TIMESTAMPTZ '2024-01-01 12:00'", "SELECT '2024-01-01'::timestamp with time zone", "SELECT to_timestamp(0)",
+        "SELECT COUNT(*) FROM patient WHERE timezone('UTC', admitted) > '2024-01-01'",
+        "SELECT COUNT(*) FROM patient WHERE admitted AT TIME ZONE 'UTC' > '2024-01-01'",
+    )  # fmt: skip
     warned = []
-    connection.add_notice_handler(lambda notice: warned.append((notice.severity, notice.message_primary)))
-    connection.execute("SET TIME ZONE 'Europe/Paris'")  # as tools do when they connect
-    assert warned == [("WARNING", 'time zone "Europe/Paris" is not used: times stay in UTC')]
-    assert connection.execute("SHOW TIME ZONE").fetchone() == ("UTC",)
-    with pytest.raises(psycopg.errors.InvalidParameterValue):
-        connection.execute("SET TIME ZONE 'no such place'")
-    assert connection.execute("SELECT TIMESTAMP '2024-01-01 12:00' AT TIME ZONE 'UTC'").fetchone() == (
-        datetime(2024, 1, 1, 12),
+    connection.add_notice_handler(lambda notice: warned.append(notice.severity))
+    connection.execute("SET TIME ZONE 'europe/paris'")  # as pgcli does when it connects
+    assert connection.execute("SHOW TIME ZONE").fetchone() == ("Europe/Paris",)
+    assert connection.info.parameter_status("TimeZone") == "Europe/Paris"
+    for text in zoned:
+        with pytest.raises(psycopg.errors.FeatureNotSupported, match="depends on the time zone of the session"):
+            connection.execute(text)
+    assert connection.execute("SELECT TIMESTAMP '2024-01-01 12:00', DATE '2024-01-01'").fetchone()[0] == datetime(
+        2024, 1, 1, 12
     )
-    with pytest.raises(psycopg.errors.InvalidParameterValue):
-        connection.execute("SELECT TIMESTAMP '2024-01-01 12:00' AT TIME ZONE 'Europe/Paris'")
+    assert connection.execute("SELECT relname, NULL::timestamptz FROM pg_class WHERE relname = 'x'").fetchall() == []
+    for word in ("no such place", "+02"):
+        with pytest.raises(psycopg.errors.InvalidParameterValue):
+            connection.execute(f"SET TIME ZONE '{word}'")
+    connection.execute("SET TIME ZONE 'UTC'")
+    for text in zoned:
+        connection.execute(text)
+    assert "WARNING" not in warned
+
+
+def test_a_zone_of_the_start_up_message_is_answered_with_utc(door):
+    """Drivers send the zone of their machine with every connection; what is reported is what holds."""
+    with psycopg.connect(door.dsn(), options="-c TimeZone=Europe/Paris") as link:
+        assert link.info.parameter_status("TimeZone") == "UTC"
+        assert link.execute("SELECT TIMESTAMPTZ '2024-01-01 12:00+02'").fetchone() == (datetime(2024, 1, 1, 10),)
+
+
+def test_intervals_have_their_type(connection):
+    """In text and in binary, as results and as parameters."""
+    for binary in (False, True):
+        cursor = connection.execute(
+            "SELECT INTERVAL '1 day 02:00', TIMESTAMP '2024-01-01' - TIMESTAMP '2024-01-02 01:00'", binary=binary
+        )
+        assert [column.type_code for column in cursor.description] == [1186, 1186]
+        assert cursor.fetchone() == (timedelta(1, 7200), -timedelta(1, 3600))
+    for mark in ("%s", "%b", "%t"):
+        found = connection.execute(f"SELECT TIMESTAMP '2024-01-01' + {mark}", (timedelta(hours=30),))
+        assert found.fetchone() == (datetime(2024, 1, 2, 6),)
 
 
 @pytest.mark.parametrize(
@@ -101,11 +133,11 @@ def test_errors_of_queries_without_tables(connection, text, state):
 
 def test_values_of_queries_without_tables(connection):
     found = connection.execute("SELECT 7/2, '12'::int + 1, INTERVAL '1 year 2 months', '02:30'::interval, 't'::boolean")
-    assert found.fetchone() == (3, 13, "1 year 2 mons", "02:30:00", True)
+    assert found.fetchone() == (3, 13, timedelta(365 + 60), timedelta(0, 9000), True)
     shown = connection.execute(
         "SELECT TIMESTAMP '2024-01-03 02:00' - TIMESTAMP '2024-01-01', age(DATE '2024-03-01', DATE '2023-01-31')"
     )
-    assert shown.fetchone() == ("2 days 02:00:00", "1 year 1 mon 1 day")
+    assert shown.fetchone() == (timedelta(2, 7200), timedelta(365 + 31))
 
 
 def test_intervals_stand_at_the_end_and_are_an_option(door):

@@ -268,7 +268,7 @@ TO_CHAR = ["YYYY-MM-DD", "IYYY-IW", "DDD Q D ID Dy DY Mon MON YY", 'HH24:MI:SS.M
            "WW W FMDD/FMMM/yyyy hh24:mi:ss FMDDD FMIW FMYY FMQ"]  # fmt: skip
 BINS = ["86400000000 0", "900000000 63000000000000000", "604800000000 62135596800000000", "7 -3", "3153600000000000 5"]
 """Microseconds of a bin, and of its origin from the first day on."""
-TAKEN = ["a+", "^[a-z]+$", "([0-9]+)", "x?[0-9]", "^(?:a)?([^0-9]+)$", "[^ ]+ ?"]
+TAKEN = ["a+", "^.*a", ".*-([^-]*)", "[ \t]+", "^[a-z]+$", "([0-9]+)", "x?[0-9]", "^(?:a)?([^0-9]+)$", "[^ ]+ ?"]
 
 ARGUMENTS: dict[str, _Arguments] = {
     **dict.fromkeys(("*", "/", "%", "div", "power", "log"), _two),
@@ -316,7 +316,11 @@ ARGUMENTS: dict[str, _Arguments] = {
     ),
     "regexp_substring": lambda m: ([m.text(), constant(m.r.choice(TAKEN))], ""),
     "shift": lambda m: ([m.some(TIMES)], m.r.choice(SPANS)),
-    **dict.fromkeys(("lower", "upper", "length", "reverse"), _word),
+    **dict.fromkeys(("lower", "upper", "length", "reverse", "md5", "ascii", "octet_length", "json_string"), _word),
+    "translate": lambda m: (
+        [m.text(), *(constant(m.r.choice(["", "a", "aba", "xyz", "ß-", "-a ß"])) for _ in "12")],
+        "",
+    ),
     "trim": lambda m: (
         [m.text(), *([constant(m.r.choice(["a", " ", "xß", ""]))] if m.r.random() < 0.5 else [])],
         m.r.choice(["", "leading", "trailing", "both"]),

@@ -36,6 +36,9 @@ KEYS = [
     "floor(extract(epoch from ts) / 300) * 300", "ceil(extract(epoch from ts) / 3600)", "7 - floor(extract(epoch from ts) / 7200)",
     "round(extract(epoch from ts) / 900) * 900 + 1",
     "date_trunc('quarter', d)", "d, date_trunc('month', ts)", "floor(i / 10.0) * 10", "i, extract(minute from ts)",
+    "date_trunc('day', ts AT TIME ZONE 'UTC' AT TIME ZONE 'Europe/Paris')", "(ts AT TIME ZONE 'America/New_York')::date",
+    "extract(hour from timezone('Asia/Kolkata', ts::timestamptz))", "date_trunc('week', ts + INTERVAL '1 day')",
+    "date_trunc('month', ts::timestamptz, 'Australia/Lord_Howe')", "date_trunc('quarter', ts - INTERVAL '1 month 90 minutes')",
     "(extract(dow from ts) + 1) * 7 - 3", "3 - extract(month from ts)", "-2 * extract(hour from ts)",
 ]  # fmt: skip
 WHERES = [

@@ -192,9 +192,10 @@ def test_what_a_pattern_takes_is_the_longest_match() -> None:
 
 
 def test_patterns_that_take_different_texts_are_refused() -> None:
-    for pattern in ("a|ab", "a?ab", "[ab]*b", "(a)(ab)?b?a", ".*x"):
+    for pattern in ("a|ab", "a?a?ab", "[ab]*b+a", "(a)(ab)?b?a", ".*x(?:yz)?", "(?:ab)*a", "a*b*$ab"):
         assert meaning.ambiguity(pattern, parts=False) is not None, pattern
-    for pattern in ("[0-9]+", "^https?://(?:www\\.)?([^/]+)/.*$", "x[0-9]*", "a+b"):
+    taken = ("^.*@", ".*/[^/]+", "^(.*)-([a-z]{2})", "a?ab", "[ab]*b")
+    for pattern in ("[0-9]+", "^https?://(?:www\\.)?([^/]+)/.*$", "x[0-9]*", "a+b", *taken):
         assert meaning.ambiguity(pattern, parts=False) is None, pattern
     with pytest.raises(QueryError):
         call("regexp_replace", (constant("ab"), constant("a|ab"), constant("x")))

@@ -16,7 +16,7 @@ FIRST, LAST = date(1, 1, 1).toordinal(), date(9999, 12, 31).toordinal()
 """The days that a date or a timestamp can have: the scan lets no other through."""
 DAY = 86_400_000_000
 _CYCLE = date(401, 1, 1).toordinal() - date(1, 1, 1).toordinal()
-_PART = r"([+-]?[0-9]{1,9}) *([A-Za-z]+)"
+_PART = r"([+-]? *[0-9]{1,9}) *([A-Za-z]+)"
 _CLOCK = r"([+-]?)([0-9]{1,7}):([0-5][0-9])(?::([0-5][0-9])(?:\.([0-9]{1,6}))?)?"
 WRITTEN = re.compile(rf" *(?:{_PART}(?: +{_PART})*(?: +{_CLOCK})?|{_CLOCK}) *")
 """What may stand between the quotes."""
@@ -75,9 +75,10 @@ def read(text: str) -> Span | None:
         unit = _UNITS.get(word.lower())
         if unit is None:
             return None
-        months += int(number) * unit[0]
-        days += int(number) * unit[1]
-        microseconds += int(number) * unit[2]
+        times = int(number.replace(" ", ""))
+        months += times * unit[0]
+        days += times * unit[1]
+        microseconds += times * unit[2]
     clock = re.search(_CLOCK, text)
     if clock is not None:
         sign, hours, minutes, seconds, rest = clock.groups()

@@ -15,7 +15,7 @@ from fractions import Fraction
 from sfumato.algebra.calendar_units import CLOCK
 from sfumato.algebra.functions import FUNCTIONS, call
 from sfumato.algebra.functions.times import pieces
-from sfumato.algebra.interval_values import DAY
+from sfumato.algebra.interval_values import DAY, stored
 from sfumato.algebra.tree import DATE, TIMESTAMP, Call, Column, Constant, Facts, Node, children
 
 FINER = ("day", "hour", "minute", "second")
@@ -133,7 +133,9 @@ def grain(node: Node, column: str) -> str | None:
 
     Guarantee: two moments of the same unit give the node the same value.
     Proof: date_trunc, a cast to a day and the parts of a date are functions of the day, or of the hour or minute that
-        they name; a bin whose width and start are whole units holds whole units; a function of such is one.
+        they name; a bin whose width and start are whole units holds whole units; a function of such is one. A time that
+        is moved by whole units, or by one of several such moves that comparisons with first moments of units choose
+        (AT TIME ZONE), moves the moments of one unit into one unit.
     Reference: semantics 3.6a.
     Checked by: laws::a_key_is_a_function_of_its_grain
     """
@@ -150,7 +152,43 @@ def grain(node: Node, column: str) -> str | None:
             and not inner.facts.every
         ):
             return _own(node)
+        moved = None if isinstance(inner, Column) else _moved(inner, column)
+        if moved is not None:
+            own = _own(node)
+            return None if own is None else finest((own, moved))
     return finest(grain(child, column) for child in children(node))
+
+
+def _moved(node: Node, column: str) -> str | None:
+    """The coarsest unit of which all moments of the column are moved into one; None where it is not known."""
+    if isinstance(node, Column):
+        return "day" if node.name == column and node.facts.kind == TIMESTAMP and not node.facts.every else None
+    if not isinstance(node, Call):
+        return None
+    if node.name == "shift":
+        return finest((_moved(node.args[0], column), _whole(stored(node.extra).microseconds)))
+    if node.name != "case" or len(node.args) % 2 == 0:
+        return None
+    tests, values = node.args[:-1:2], (*node.args[1::2], node.args[-1])
+    return finest([*(_chosen(test, column) for test in tests), *(_moved(value, column) for value in values)])
+
+
+def _chosen(test: Node, column: str) -> str | None:
+    """The coarsest unit whose moments are all before a written one, or all not."""
+    if not isinstance(test, Call) or test.name not in ("<", ">="):
+        return None
+    left, right = test.args
+    if not isinstance(right, Constant) or not isinstance(right.value, date):
+        return None
+    clock = datetime.combine(right.value, time()) if not isinstance(right.value, datetime) else right.value
+    passed = (clock - datetime.combine(clock.date(), time())) // _TICK
+    return finest((_moved(left, column), _whole(passed)))
+
+
+def _whole(microseconds: int) -> str | None:
+    """The coarsest unit of which this is a whole number."""
+    sizes = (("day", DAY), *((unit, CLOCK[unit] * 10**6) for unit in FINER[1:]))
+    return next((unit for unit, size in sizes if microseconds % size == 0), None)
 
 
 def finest(units: Iterable[str | None]) -> str | None:

@@ -4,15 +4,21 @@ Comes in: a pattern that `patterns.problem` has nothing against. Goes out: why i
 groups, its spelling without regard to case.
 
 PostgreSQL takes the longest match from the leftmost place; RE2 takes what a reader finds who goes from left to right,
-each repetition as often as it can. The two are the same text where the end is fixed by `$`, or where at every
-repetition the next character decides alone whether it goes on.
+each repetition as often as it can. The two are the same text where the end is fixed by `$`, where at every repetition
+the next character decides alone whether it goes on, or where that is open at one repetition of characters only, and
+what follows it has a fixed length but for a last repetition of characters (`^.*@`, `.*/[^/]+`).
 
 Guarantee: a pattern without an ambiguity takes the same text, and the same groups, by both rules.
 Proof: without | a match is given by how often each piece is repeated. If each piece and what may follow it begin with
     different characters, the text allows one such number at most at each piece, going on as long as it can, so there is
     one match from each place at most, but for the last piece, which both rules take as often as they can. If the
     pattern ends in $ all matches from a place have one length, and among those both rules give the earlier piece the
-    more.
+    more. Let one repetition be open, k its number, f the fixed length after it, and let a last repetition of
+    characters C take c(k). What comes before is decided, so a match from a place is given by k. RE2 takes the largest k
+    that matches. Of two that match, k < l, the end of k is not beyond that of l: if it were, all characters from l + f
+    to the end of k would be in C, for they are in the part that C took after k + f; so C could take them after l + f,
+    and these are fewer than it took after k + f, which its largest number allows. So the largest k has the longest
+    match, and among equally long ones PostgreSQL gives the earlier piece the more, too.
 Reference: PostgreSQL 15, 9.7.3.5 (regular expression matching rules); RE2, leftmost-first matching.
 Checked by: laws::what_a_pattern_takes_is_the_longest_match
 """
@@ -135,7 +141,7 @@ def ambiguity(pattern: str, *, parts: bool) -> str | None:
         return "engines match | differently; write a list such as [ab], or two expressions"
     if parts and any(_holds_groups(piece) for branch in branches for piece in branch if _varies(piece)):
         return "a group inside a repetition may be missing"
-    if ends or _decided(branches[0], ()):
+    if ends or _decided(branches[0], ()) or _one_open(_flat(branches[0])):
         return None
     return "a repetition is followed by characters that it could take itself; end the pattern with $"
 
@@ -186,6 +192,63 @@ def _decided(pieces: tuple[Piece, ...], after: tuple[Characters, ...]) -> bool:
             if not _decided(piece.branches[0], following):
                 return False
     return True
+
+
+def _flat(pieces: tuple[Piece, ...]) -> tuple[Piece, ...]:
+    """The pieces, with those of groups that are there once in the place of the groups."""
+    found: list[Piece] = []
+    for piece in pieces:
+        found += _flat(piece.branches[0]) if piece.branches and piece.least == piece.most == 1 else [piece]
+    return tuple(found)
+
+
+def _one_open(pieces: tuple[Piece, ...]) -> bool:
+    """Whether the next character decides at every repetition but one, of characters, after which lengths are fixed."""
+    for i, piece in enumerate(pieces):
+        following = _first(pieces[i + 1 :], ())
+        if _decided((piece,), following):
+            continue
+        *fixed, last = pieces[i + 1 :] or (piece,)
+        ends = all(one.characters is not None for one in (piece, *fixed, last))
+        return ends and not any(map(_varies, fixed))
+    return True
+
+
+def fixed_length(pattern: str) -> int | None:
+    """How many characters every match has; None where that is not one number."""
+    lengths = {_length(branch) for branch in read(pattern)}
+    return lengths.pop() if len(lengths) == 1 else None
+
+
+def _length(pieces: tuple[Piece, ...]) -> int | None:
+    total = 0
+    for piece in pieces:
+        if piece.anchor:
+            continue
+        inner = {1} if piece.characters is not None else {_length(branch) for branch in piece.branches}
+        size = inner.pop() if len(inner) == 1 else None
+        if size is None or _varies(piece):
+            return None
+        total += size * piece.least
+    return total
+
+
+def without_groups(pattern: str) -> str:
+    """The pattern with groups that are not captured.
+
+    >>> without_groups("(a|[(])b")
+    '(?:a|[(])b'
+    """
+    found, at, listing = "", 0, False
+    while at < len(pattern):
+        sign = pattern[at]
+        if sign == "\\" and not listing:
+            found, at = found + pattern[at : at + 2], at + 2
+            continue
+        opened = sign == "(" and not listing and not pattern.startswith("?:", at + 1)
+        listing = sign == "[" or (listing and sign != "]")
+        found, at = found + ("(?:" if opened else sign), at + 1
+    return found
 
 
 def _empty(pieces: tuple[Piece, ...]) -> bool:

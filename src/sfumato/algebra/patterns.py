@@ -16,7 +16,32 @@ _MOST = 255
 """PostgreSQL's largest number in {m,n}."""
 _ESCAPED = set(string.punctuation) - {"_"}
 _SPECIAL = set("\\.*+?|()[]{}^$")
-_IN_LISTS = set(" _,.:;/@#%&'\"!<>=~+*?(){}|$`")
+_IN_LISTS = set(" _,.:;/@#%&'\"!<>=~+*?(){}|$`\t\n\v\f\r")
+_CLASSES = {"d": "0-9", "w": "A-Za-z0-9_", "s": " \t\n\v\f\r"}
+"""What \\d, \\w and \\s stand for, of ASCII alone: engines differ about the letters and digits of other scripts."""
+
+
+def spelled_out(pattern: str) -> str:
+    r"""The pattern with \d, \w and \s, and \D, \W and \S outside of lists, written as lists of ASCII characters.
+
+    >>> spelled_out(r"\d+[\w.]\D")
+    '[0-9]+[A-Za-z0-9_.][^0-9]'
+    """
+    result, signs, listing = "", iter(pattern), False
+    for sign in signs:
+        if sign != "\\":
+            listing = sign == "[" or (listing and sign != "]")
+            result += sign
+            continue
+        following = next(signs, "")
+        members = _CLASSES.get(following.lower(), "")
+        if listing and members and following.islower():
+            result += members
+        elif members and not listing:
+            result += f"[{'' if following.islower() else '^'}{members}]"
+        else:
+            result += sign + following
+    return result
 
 
 class _Other(Exception):
@@ -101,7 +126,7 @@ class _Reader:
             self.listed()
         elif sign == "\\":
             if self.take() not in _ESCAPED:
-                raise _Other("only punctuation may follow a backslash; for \\d write [0-9]")
+                raise _Other("only punctuation, d, w and s may follow a backslash")
         elif sign != "." and (sign in _SPECIAL or not sign.isprintable()):
             raise _Other(f"{sign!r} is not supported here")
         return 1

@@ -9,11 +9,16 @@ from fractions import Fraction
 
 from sfumato.algebra.aggregates import AGGREGATES
 from sfumato.algebra.aggregates.over_public import as_double, of_pairs
-from sfumato.algebra.tree import TEXT, Aggregate, Constant, Facts, Node
+from sfumato.algebra.tree import JSON, TEXT, Aggregate, Constant, Facts, Node
 from sfumato.errors import QueryError
 
 DIFFERENT_TEXTS = "string_agg_distinct"
-LISTS = ("string_agg", "array_agg", DIFFERENT_TEXTS)
+DIFFERENT_ITEMS = "array_agg_distinct"
+JSON_ENDS = {
+    "json_agg": ("[", "]"), "jsonb_agg": ("[", "]"), "json_object_agg": ("{ ", " }"), "jsonb_object_agg": ("{", "}"),
+}  # fmt: skip
+"""Aggregates that make JSON, and what stands around the values."""
+LISTS = ("string_agg", "array_agg", DIFFERENT_TEXTS, DIFFERENT_ITEMS, *JSON_ENDS)
 OF_DIFFERENT = ("avg", "var_samp", "var_pop", "stddev_samp", "stddev_pop")
 """Aggregates of different values that are computed from the number of them and their sums."""
 
@@ -47,7 +52,8 @@ def _listed(name: str, args: tuple[Node, ...], where: Node | None, position: int
         raise QueryError("string_agg needs a literal separator", position=position, sqlstate="42883")
     by, down = (args[2], args[3]) if len(args) > 2 else (args[0], None)
     word = "DESC" if isinstance(down, Constant) and down.value is True else "ASC"
-    return Aggregate(name, args[0], where, Facts(TEXT), position, f"{word} {between}", by)
+    facts = Facts(TEXT, every=JSON if name in JSON_ENDS else "")
+    return Aggregate(name, args[0], where, facts, position, f"{word} {between}", by)
 
 
 _ONLY_HERE = {f"{name}_distinct": as_double for name in OF_DIFFERENT}

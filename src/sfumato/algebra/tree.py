@@ -21,6 +21,9 @@ INTEGER, DECIMAL, DOUBLE = "integer", "decimal", "double"
 DATE, TIMESTAMP, BOOLEAN, TEXT, NULL = "date", "timestamp", "boolean", "text", "null"
 INTERVAL = "interval"
 """A span of time, held as the number of seconds by which PostgreSQL compares intervals: a month has 30 days."""
+JSON = "json"
+PRINTED = (INTERVAL, JSON)
+"""What is shown as text, and says so in `every` of its facts."""
 NUMBERS = (INTEGER, DECIMAL, DOUBLE)
 TIMES = (DATE, TIMESTAMP)
 
@@ -43,7 +46,8 @@ class Facts:
     values: tuple[str, ...] | tuple[int, ...] | tuple[bool, ...] | None = None
     """The declared list of a bare column; whatever is computed from it has none."""
     every: str = ""
-    """Of a date or a timestamp: every value is the first moment of such a unit (hour, week, month …)."""
+    """Of a date or a timestamp: every value is the first moment of such a unit (hour, week, month …). Of a text that is
+    shown: what it prints."""
     numeric: bool = False
     """Of a whole number: it is PostgreSQL's numeric, as EXTRACT gives, so that dividing it leaves a fraction."""
 

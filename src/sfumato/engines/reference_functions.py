@@ -6,6 +6,7 @@ Functions of doubles beyond the four operations, and patterns, have no meaning h
 
 from __future__ import annotations
 
+import hashlib
 import math
 from calendar import monthrange
 from collections.abc import Callable, Iterable
@@ -293,6 +294,12 @@ def _shift(call: Call, moment: Any) -> Any:
 
 
 # text
+def _signs(old: str, new: str) -> dict[int, str]:
+    """For each character of `old` the one in its place, or nothing; of equal ones the first place counts."""
+    pairs = reversed(list(enumerate(old)))
+    return {ord(sign): new[place : place + 1] for place, sign in pairs}
+
+
 def _substring(_: Call, text: str, start: Any, length: Any = None) -> str:
     if start < 1 or (length is not None and length < 0):
         raise NotInReference("a substring from before its text")
@@ -383,6 +390,10 @@ _STRICT: dict[str, Callable[..., Any]] = {
     "right": _side(False),
     "reverse": _ascii(lambda text: text[::-1]),
     "replace": lambda _, text, old, new: text.replace(old, new) if old else text,
+    "md5": lambda _, text: hashlib.md5(text.encode(), usedforsecurity=False).hexdigest(),
+    "ascii": lambda _, text: Fraction(ord(text[0]) if text else 0),
+    "octet_length": lambda _, text: Fraction(len(text.encode())),
+    "translate": lambda _, text, old, new: text.translate(_signs(old, new)),
     "strpos": lambda _, text, part: Fraction(text.find(part) + 1),
     "starts_with": lambda _, text, part: text.startswith(part),
     "||": lambda _, a, b: a + b,

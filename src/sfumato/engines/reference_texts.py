@@ -55,6 +55,12 @@ def _regexp_substring(_: Call, text: str, pattern: str) -> str | None:
     return None if match is None else match[1 if groups(pattern) else 0]
 
 
+def _json_string(_: Call, text: str) -> str:
+    """In quotes; the five characters that are escaped, one by one."""
+    signs = {"\\": "\\\\", '"': '\\"', "\n": "\\n", "\r": "\\r", "\t": "\\t"}
+    return '"' + "".join(signs.get(sign, sign) for sign in text) + '"'
+
+
 def concat_ws(values: list[Any]) -> str:
     """The texts that are not NULL, with the first between them."""
     return str(values[0]).join(value for value in values[1:] if value is not None)
@@ -66,6 +72,7 @@ TEXTS: dict[str, Callable[..., Any]] = {
     "rpad": _pad(left=False),
     "regexp_replace": _regexp_replace,
     "regexp_substring": _regexp_substring,
+    "json_string": _json_string,
 }
 """Functions of text that are NULL where an argument is."""
 ASCII_TEXTS: dict[str, Callable[..., Any]] = {"initcap": _initcap}

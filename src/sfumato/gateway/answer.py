@@ -15,7 +15,19 @@ from sfumato.algebra.finished_tables import FinishedTable
 from sfumato.algebra.functions.interval_ends import HIGH, LOW
 from sfumato.algebra.noise_sums import ONE, Ratio
 from sfumato.algebra.post_processing import PostProcessing
-from sfumato.algebra.tree import BOOLEAN, DATE, DECIMAL, DOUBLE, INTEGER, TEXT, TIMESTAMP, Column, Facts, Node
+from sfumato.algebra.tree import (
+    BOOLEAN,
+    DATE,
+    DECIMAL,
+    DOUBLE,
+    INTEGER,
+    PRINTED,
+    TEXT,
+    TIMESTAMP,
+    Column,
+    Facts,
+    Node,
+)
 from sfumato.algebra.tree import columns_of as columns_in
 from sfumato.errors import InputError
 from sfumato.gateway import charts, display, frames
@@ -45,6 +57,14 @@ TYPES = {
     BOOLEAN: "boolean",
 }
 """PostgreSQL's names."""
+
+
+def type_name(facts: Facts) -> str:
+    """The type of a column that is shown: intervals and JSON are texts that say what they are."""
+    if facts.kind == TEXT and facts.every in PRINTED:
+        return facts.every
+    return TYPES.get(facts.kind, "text")
+
 
 CLAMPED = (
     "are shown as at least 0, so adding them up overestimates the total; compute totals in SQL (free and unbiased)"
@@ -258,7 +278,7 @@ def build(
         for values, (_, node), of in zip(across[:count], question.items, question.origins, strict=True)
     ]
     columns = tuple(name for name, _ in question.items)
-    types = tuple(TYPES.get(node.facts.kind, "text") for _, node in question.items)
+    types = tuple(type_name(node.facts) for _, node in question.items)
     notes: list[tuple[str | None, str]] = list(plan.notes)
     worth = [(name, rank_words(plan, item, confidence)) for item, name in enumerate(columns)]
     notes += [(name, words) for name, words in worth if words is not None]

@@ -12,7 +12,7 @@ from sfumato.algebra.relations import scans_in
 from sfumato.algebra.tree import Column
 from sfumato.errors import SfumatoError
 from sfumato.gateway import display
-from sfumato.gateway.answer import TYPES, Spent, bundle_of, expected_width, law_of, rank_start, rank_words, width_of
+from sfumato.gateway.answer import Spent, bundle_of, expected_width, law_of, rank_start, rank_words, type_name, width_of
 from sfumato.gateway.bounds import FoundBound
 from sfumato.gateway.column_laws import NOTHING, ColumnNumbers, numbers_of
 from sfumato.gateway.interval_sources import Planned, laws
@@ -171,7 +171,7 @@ def columns_of(plan: Plan) -> tuple[PreviewColumn, ...]:
             law = "derived"
         if law == GAUSSIAN and scale is not None:
             scale = round_up(sqrt(scale), _FINE)
-        kind = TYPES.get(node.facts.kind, "text")
+        kind = type_name(node.facts)
         has_interval = plan.question.origins[item] is not None
         width = partial(width_of, plan, item)
         numbers = numbers_of(plan, node, law != "exact")

@@ -151,12 +151,17 @@ def _printed(node: Node) -> Node:
     if node.facts.kind != INTERVAL:
         return node
     if isinstance(node, Constant) and isinstance(node.value, Span):
-        return constant(shown(node.value), node.position)
+        return _as_interval(shown(node.value), node.position)
     if isinstance(node, Call) and node.name == "age" and all(isinstance(arg, Constant) for arg in node.args):
         a, b = (arg.value for arg in node.args if isinstance(arg, Constant))
         if isinstance(a, date) and isinstance(b, date):
-            return constant(shown(between(a, b)), node.position)
+            return _as_interval(shown(between(a, b)), node.position)
     return call("interval_text", (node,), "", node.position)
+
+
+def _as_interval(text: str, position: int) -> Node:
+    written = constant(text, position)
+    return replace(written, facts=replace(written.facts, every=INTERVAL))
 
 
 def _would_show_rows(tree: exp.Query, bound: Bound) -> QueryError:

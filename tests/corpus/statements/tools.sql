@@ -294,6 +294,7 @@ WITH RECURSIVE counts AS (SELECT date_trunc('month', day)::date AS m, count(*) A
 -- plain: WITH RECURSIVE s AS (SELECT count(*) AS n FROM patient), h AS (SELECT n, 0 AS step FROM s UNION ALL SELECT n // 2, step + 1 FROM h WHERE n > 1) SELECT step, n FROM h ORDER BY step
 WITH RECURSIVE s AS (SELECT count(*) AS n FROM patient), h AS (SELECT n, 0 AS step FROM s UNION ALL SELECT n / 2, step + 1 FROM h WHERE n > 1) SELECT step, n FROM h ORDER BY step
 ---
+-- plain: SELECT true
 SELECT json_agg(r_name) IS NOT NULL FROM region
 ---
 SELECT floor(age / 7.0) / 2 AS k, count(*) FROM patient GROUP BY 1

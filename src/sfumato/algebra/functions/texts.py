@@ -18,7 +18,7 @@ from sfumato.algebra.functions.rules import (
     text_facts,
     written_text,
 )
-from sfumato.algebra.tree import BOOLEAN, INTEGER, TEXT, Constant, Facts, Node
+from sfumato.algebra.tree import BOOLEAN, INTEGER, JSON, TEXT, Constant, Facts, Node
 
 
 def _cased(args: tuple[Node, ...], _: str) -> Facts:
@@ -108,9 +108,9 @@ def _concat(args: tuple[Node, ...], _: str) -> Facts:
     return Facts(TEXT, nullable=nullable(args), length=_added(args))
 
 
-def _concat_known(args: tuple[Node, ...], _: str) -> Facts:
-    """concat(a, b, …): NULLs are passed over."""
-    return Facts(TEXT, nullable=False, length=_added(args))
+def _concat_known(args: tuple[Node, ...], extra: str) -> Facts:
+    """concat(a, b, …): NULLs are passed over. `extra` says that JSON is put together."""
+    return Facts(TEXT, nullable=False, length=_added(args), every=JSON if extra == JSON else "")
 
 
 def _like(args: tuple[Node, ...], _: str) -> Facts:
@@ -128,6 +128,41 @@ def _geo_cell(args: tuple[Node, ...], extra: str) -> Facts:
     if len(args) != 2 or not extra:
         raise Mismatch("geo_cell needs a latitude, a longitude and a literal side in metres")
     return Facts(TEXT, nullable=nullable(args), length=geo_cells.longest_name(geo_cells.read(extra)))
+
+
+def _md5(args: tuple[Node, ...], _: str) -> Facts:
+    return Facts(TEXT, nullable=text_facts(args).nullable, length=32)
+
+
+def _ascii(args: tuple[Node, ...], _: str) -> Facts:
+    """The number of the first character; 0 of the empty text."""
+    return Facts(INTEGER, Fraction(0), Fraction(0x10FFFF), Fraction(1), text_facts(args).nullable)
+
+
+def _octets(args: tuple[Node, ...], _: str) -> Facts:
+    """Bytes in UTF-8: at most four for a character."""
+    f = text_facts(args)
+    high = None if f.length is None else Fraction(4 * f.length)
+    return Facts(INTEGER, Fraction(0), high, Fraction(1), f.nullable)
+
+
+def _translate(args: tuple[Node, ...], _: str) -> Facts:
+    """Each written character by the one in its place, or by nothing: no text becomes longer."""
+    for arg in args[1:3]:
+        written_text(arg, 100)
+    return text_facts(args[:1])
+
+
+def _json_string(args: tuple[Node, ...], _: str) -> Facts:
+    """In quotes; a character becomes two at most."""
+    f = text_facts(args)
+    if f.length is not None and 2 * f.length + 2 > LONGEST:
+        raise Mismatch(f"this could produce a text of more than {LONGEST} characters")
+    return Facts(TEXT, nullable=f.nullable, length=None if f.length is None else 2 * f.length + 2, every=JSON)
+
+
+JSON_ESCAPES = (("\\", "\\\\"), ('"', '\\"'), ("\n", "\\n"), ("\r", "\\r"), ("\t", "\\t"))
+"""What stands for a character in a text of JSON, in the order in which they are replaced."""
 
 
 def _reversed(args: tuple[Node, ...], _: str) -> Facts:
@@ -153,6 +188,13 @@ TEXTS = (
     ScalarFunction("like", _like, "text LIKE 'a%'", "whether the text matches a pattern of % and _"),
     ScalarFunction("ilike", _like, "text ILIKE 'a%'", "the same, case-insensitive"),
     ScalarFunction("regexp_like", _regular, "text ~ 'pattern'", "whether a regular expression matches; also ~*"),
+    ScalarFunction("md5", _md5, "md5(text)", "the MD5 hash of the text in UTF-8, as 32 hexadecimal digits"),
+    ScalarFunction("ascii", _ascii, "ascii(text)", "the Unicode number of the first character; 0 of the empty text"),
+    ScalarFunction("octet_length", _octets, "octet_length(text)", "the number of bytes in UTF-8", by_name=True),
+    ScalarFunction("json_string", _json_string, "to_json(text)", "the text as JSON, in quotes"),
+    ScalarFunction(
+        "translate", _translate, "translate(text, 'abc', 'xy')", "each character by the one in its place, or removed"
+    ),
     ScalarFunction(
         "geo_cell", _geo_cell, "geo_cell(lat, lon, metres)", "the grid cell that contains a point", by_name=True
     ),

@@ -278,7 +278,7 @@ def _interval_text(args: tuple[Node, ...], _: str) -> Facts:
     """An interval as PostgreSQL prints one of days and a time."""
     if args[0].facts.kind != INTERVAL:
         raise Mismatch(f"an interval is needed here, but this is {args[0].facts.kind}")
-    return Facts(TEXT, nullable=args[0].facts.nullable, length=40)
+    return Facts(TEXT, nullable=args[0].facts.nullable, length=40, every=INTERVAL)
 
 
 def _interval_of(args: tuple[Node, ...], _: str) -> Facts:

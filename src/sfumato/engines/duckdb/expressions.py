@@ -546,7 +546,9 @@ def over(node: Over) -> str:
     args = ", ".join(expression(arg) for arg in node.args)
     if node.name == "count" and not node.args:
         args = "*"
-    if node.name == "avg" or (node.args and node.args[0].facts.kind == DOUBLE):
+    if node.name in ("avg", "stddev_samp", "stddev_pop", "var_samp", "var_pop") or (
+        node.args and node.args[0].facts.kind == DOUBLE
+    ):
         value, *rest = node.args  # how many rows away, and what stands where there is none
         args = ", ".join([double(value), *(expression(arg) for arg in rest[:1]), *(double(arg) for arg in rest[1:])])
     parts = []
@@ -631,6 +633,10 @@ SPELLINGS: dict[str, _Spelling] = {
     "replace": _plain("REPLACE({0}, {1}, {2})"),
     "strpos": _plain("CAST(STRPOS({0}, {1}) AS BIGINT)"),
     "starts_with": _plain("STARTS_WITH({0}, {1})"),
+    "md5": _plain("MD5({0})"),
+    "ascii": _plain("CAST(ASCII({0}) AS BIGINT)"),
+    "octet_length": _plain("CAST(STRLEN({0}) AS BIGINT)"),
+    "translate": _plain("TRANSLATE({0}, {1}, {2})"),
     "||": _plain("({0} || {1})"),
     "concat": _concat,
     "like": _plain("({0} LIKE {1} ESCAPE '\\')"),

@@ -5,7 +5,7 @@ Comes in: an aggregate over a public or released relation. Goes out: DuckDB's SQ
 
 from __future__ import annotations
 
-from sfumato.algebra.public_aggregates import DIFFERENT_TEXTS, DOUBLES
+from sfumato.algebra.public_aggregates import DIFFERENT_ITEMS, DIFFERENT_TEXTS, DOUBLES, JSON_ENDS, LISTS
 from sfumato.algebra.tree import DOUBLE, Aggregate, Constant, Node
 from sfumato.engines.duckdb.expressions import double, expression
 from sfumato.types import string
@@ -17,17 +17,10 @@ def spelling(aggregate: Aggregate) -> str:
     name, arg = aggregate.name, aggregate.arg
     if arg is None:
         return f"COUNT(*){where}"
+    if name in LISTS:
+        return _listed(aggregate, arg, where)
     if name.endswith("_distinct"):
         return f"{_of_different(aggregate, arg)}{where}"
-    if name == "string_agg" and aggregate.second is not None:
-        word, between = aggregate.extra.split(" ", 1)
-        by = _by((aggregate.second, word), (arg, ""))
-        return f"STRING_AGG({expression(arg)}, {string(between)}{by}){where}"
-    if name == "array_agg" and aggregate.second is not None:
-        word = aggregate.extra.split(" ", 1)[0]
-        nulls = "FIRST" if word == "DESC" else "LAST"  # as PostgreSQL sorts them
-        by = _by((aggregate.second, f"{word} NULLS {nulls}"), (arg, "NULLS LAST"))
-        return f"('{{' || STRING_AGG({_item(expression(arg))}, ','{by}){where} || '}}')"
     if aggregate.second is not None:
         call = f"{name.upper()}({double(arg)}, {double(aggregate.second)})"
         return f"CAST({call}{where} AS BIGINT)" if name == "regr_count" else f"{call}{where}"
@@ -37,12 +30,29 @@ def spelling(aggregate: Aggregate) -> str:
     return f"{name.upper().replace('PERCENTILE', 'QUANTILE')}({inner}{second}){where}"
 
 
+def _listed(aggregate: Aggregate, arg: Node, where: str) -> str:
+    """The SQL of an aggregate that puts many values into one text."""
+    name, (word, between) = aggregate.name, aggregate.extra.split(" ", 1)
+    nulls, text = "FIRST" if word == "DESC" else "LAST", expression(arg)  # as PostgreSQL sorts them
+    second = arg if aggregate.second is None else aggregate.second
+    if name in JSON_ENDS:
+        start, end = map(string, JSON_ENDS[name])
+        by = _by((second, f"{word} NULLS {nulls}"), (arg, ""))
+        return f"({start} || STRING_AGG({text}, {string(between)}{by}){where} || {end})"
+    if name == DIFFERENT_ITEMS:
+        items = f"LIST(DISTINCT {text}{_by((arg, f'{word} NULLS {nulls}'))}){where}"
+        return f"('{{' || ARRAY_TO_STRING(LIST_TRANSFORM({items}, lambda x: {_item('x')}), ',') || '}}')"
+    if name == "array_agg":
+        by = _by((second, f"{word} NULLS {nulls}"), (arg, "NULLS LAST"))
+        return f"('{{' || STRING_AGG({_item(text)}, ','{by}){where} || '}}')"
+    if name == DIFFERENT_TEXTS:
+        return f"STRING_AGG(DISTINCT {text}, {string(between)}{_by((arg, word))}){where}"
+    return f"STRING_AGG({text}, {string(between)}{_by((second, word), (arg, ''))}){where}"
+
+
 def _of_different(aggregate: Aggregate, arg: Node) -> str:
     """The SQL of an aggregate of different values."""
     name = aggregate.name
-    if name == DIFFERENT_TEXTS:
-        word, between = aggregate.extra.split(" ", 1)
-        return f"STRING_AGG(DISTINCT {expression(arg)}, {string(between)}{_by((arg, word))})"
     inner = double(arg) if name in DOUBLES or aggregate.facts.kind == DOUBLE else expression(arg)
     return f"{name.removesuffix('_distinct').upper()}(DISTINCT {inner})"
 

@@ -5,6 +5,7 @@ Comes in: a call and the SQL of its arguments. Goes out: SQL.
 
 from __future__ import annotations
 
+from sfumato.algebra.functions.texts import JSON_ESCAPES
 from sfumato.algebra.pattern_meaning import groups, template
 from sfumato.algebra.tree import Call, Constant
 from sfumato.types import string
@@ -53,6 +54,15 @@ def regexp_substring(node: Call, args: list[str]) -> str:
     return f"CASE WHEN REGEXP_MATCHES({args[0]}, {args[1]}, 's') THEN {found} END"
 
 
+def json_string(_: Call, args: list[str]) -> str:
+    """The text in quotes, with what JSON writes for some characters."""
+    found = args[0]
+    for old, new in JSON_ESCAPES:
+        found = f"REPLACE({found}, {string(old)}, {string(new)})"
+    quote = string('"')
+    return f"({quote} || {found} || {quote})"
+
+
 TEXT_SPELLINGS = {
     "split_part": split_part,
     "initcap": initcap,
@@ -61,5 +71,6 @@ TEXT_SPELLINGS = {
     "concat_ws": concat_ws,
     "regexp_replace": regexp_replace,
     "regexp_substring": regexp_substring,
+    "json_string": json_string,
 }
 """Functions of text by name."""

@@ -473,6 +473,11 @@ SPELLINGS: dict[str, _Spelling] = {
     "right": _counted("right({0}, {1})"),
     "reverse": _plain("reverse({0})"),
     "replace": _plain("replace({0}, {1}, {2})"),
+    # md5('') is computed when the statement is planned: a server without MD5 refuses it before a row is read
+    "md5": _plain("(CASE WHEN md5('') IS NOT NULL THEN md5(convert_to({0}, 'UTF8')) END COLLATE \"C\")"),
+    "ascii": _plain("ascii({0})::bigint"),
+    "octet_length": _plain("octet_length(convert_to({0}, 'UTF8'))::bigint"),
+    "translate": _plain("translate({0}, {1}, {2})"),
     "strpos": _plain("strpos({0}, {1})::bigint"),
     "starts_with": _plain("starts_with({0}, {1})"),
     "||": _plain("({0} || {1})"),

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from sfumato.algebra.functions.curves import written as numbers
+from sfumato.algebra.functions.texts import JSON_ESCAPES
 from sfumato.algebra.pattern_meaning import template
 from sfumato.algebra.tree import Call, Constant
 from sfumato.engines.postgres.spelling import once
@@ -47,6 +48,15 @@ def regexp_substring(_: Call, args: list[str]) -> str:
     return f"CASE WHEN {args[0]} ~ {args[1]} THEN COALESCE(substring({args[0]} FROM {args[1]}), '') END"
 
 
+def json_string(_: Call, args: list[str]) -> str:
+    """The text in quotes, with what JSON writes for some characters."""
+    found = args[0]
+    for old, new in JSON_ESCAPES:
+        found = f"replace({found}, {written(old)}, {written(new)})"
+    quote = written('"')
+    return f"({quote} || {found} || {quote})"
+
+
 TEXTS: dict[str, Callable[[Call, list[str]], str]] = {
     "split_part": split_part,
     "lpad": pad("lpad"),
@@ -54,5 +64,6 @@ TEXTS: dict[str, Callable[[Call, list[str]], str]] = {
     "concat_ws": concat_ws,
     "regexp_replace": regexp_replace,
     "regexp_substring": regexp_substring,
+    "json_string": json_string,
 }
 """Functions of text by name."""

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from sfumato.algebra.functions.curves import written as numbers
+from sfumato.algebra.functions.texts import JSON_ESCAPES
 from sfumato.algebra.pattern_meaning import groups, template
 from sfumato.algebra.tree import Call, Constant, Node
 from sfumato.engines.spark import going_back
@@ -150,6 +151,15 @@ def regexp_substring(node: Call, args: list[str]) -> str:
     return once({"s": args[0]}, f"CASE WHEN s RLIKE {found} THEN regexp_extract(s, {found}, {group}) END")
 
 
+def json_string(_: Call, args: list[str]) -> str:
+    """The text in quotes, with what JSON writes for some characters."""
+    found = args[0]
+    for old, new in JSON_ESCAPES:
+        found = f"replace({found}, {text(old)}, {text(new)})"
+    quote = text('"')
+    return f"concat({quote}, {found}, {quote})"
+
+
 TEXTS: dict[str, Callable[[Call, list[str]], str]] = {
     "split_part": split_part,
     "lpad": pad("lpad"),
@@ -157,6 +167,7 @@ TEXTS: dict[str, Callable[[Call, list[str]], str]] = {
     "concat_ws": concat_ws,
     "regexp_replace": regexp_replace,
     "regexp_substring": regexp_substring,
+    "json_string": json_string,
     "regexp_like": regexp_like,
 }
 """Functions of text by name."""

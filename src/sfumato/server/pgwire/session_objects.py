@@ -31,7 +31,7 @@ from sfumato.server.pgwire.commands import (
 from sfumato.server.pgwire.messages import TEXT
 from sfumato.server.pgwire.portals import Portal, PreparedStatement
 from sfumato.server.pgwire.results import BUDGET_FIELDS, PLAN_FIELDS, Field, Result, WireTask, Work
-from sfumato.server.pgwire.settings import Options, Settings, spelled, zone_warning
+from sfumato.server.pgwire.settings import Options, Settings, check_zone, spelled
 from sfumato.server.pgwire.statement_kinds import (
     KEPT,
     SHORT,
@@ -42,7 +42,7 @@ from sfumato.server.pgwire.statement_kinds import (
     weight_of,
     written_options,
 )
-from sfumato.server.pgwire.transaction_blocks import FAILED, IDLE, TransactionBlock, warning
+from sfumato.server.pgwire.transaction_blocks import FAILED, IDLE, TransactionBlock
 from sfumato.server.pgwire.types import BY_ARRAY, BY_OID, decode, oid_of
 from sfumato.sql.read.lexer import SqlStatement
 from sfumato.sql.read.parameters import FilledStatement, fill, numbers, types
@@ -244,6 +244,7 @@ class SessionObjects:
 
     def _work(self, task: WireTask, statement: SqlStatement, portal: Portal) -> Steps:
         try:
+            check_zone(statement, self.settings.get("TimeZone"))
             return (yield Work(task, statement.text, portal.options, self.settings.all(), self.settings.timeout()))
         except SfumatoError as error:
             placed = moved(error, statement.offset)
@@ -257,8 +258,7 @@ class SessionObjects:
                 self.settings.reset()
             else:
                 self.settings.set(kind.name, kind.value, local=kind.local)
-            words = zone_warning(kind.name or "", kind.value)
-            return Result(tag=kind.tag, notices=[] if words is None else [warning(words, "22023")])
+            return Result(tag=kind.tag)
         if isinstance(kind, Show):
             return self._show(kind)
         if isinstance(kind, DiscardCommand):

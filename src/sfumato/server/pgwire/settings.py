@@ -16,7 +16,8 @@ from typing import Any, cast
 
 from sfumato.errors import InputError, QueryError, SfumatoError
 from sfumato.gateway import AUTO, NOISES, Query, Rows
-from sfumato.sql.read.normalize import UTC
+from sfumato.sql.read.lexer import SqlStatement
+from sfumato.sql.read.zones import UTC_NAMES, zone_named
 from sfumato.types import certainty, positive, whole
 
 VERSION = "15.0"
@@ -90,8 +91,7 @@ def _sure(written: str) -> Fraction:
     return certainty(written)
 
 
-_ZONE = re.compile(r"[a-z0-9_+:/-]{1,64}")
-"""A time zone as people write it, in lower case."""
+UTC = "UTC"
 _MOST, _LONGEST = 250, 100_000
 """Settings that a session may have, beside what it started with, and the characters of all their values."""
 _WIDEST = 4
@@ -147,6 +147,8 @@ class Settings:
     def start(self, parameters: dict[str, str]) -> None:
         """Settings that came with the start-up message; what is not known there is passed over by many tools."""
         for name, value in parameters.items():
+            if spelled(name) == "TimeZone":
+                continue  # drivers send their machine's with every connection; the answer tells them that it is UTC
             try:
                 self.initial[spelled(name)] = _checked(spelled(name), value, self.user)
             except SfumatoError:
@@ -257,16 +259,43 @@ def _checked(name: str, value: str, user: str) -> str:
         raise InputError("standard_conforming_strings is always on", hint="Write E'…' where a backslash escapes.")
     if name in ("role", "session_authorization") and word not in ("none", "default", user.lower()):
         raise QueryError(f'"{user}" cannot become "{value}"', sqlstate="42501")
-    if name == "TimeZone" and not _ZONE.fullmatch(word):
-        raise InputError(f'time zone "{value}" not recognized', hint="Times are in UTC: write SET TIME ZONE 'UTC'.")
-    return {"TimeZone": "UTC", "DateStyle": "ISO, MDY"}.get(name, value)
+    if name == "TimeZone":
+        return _zone(value.strip())
+    return {"DateStyle": "ISO, MDY"}.get(name, value)
 
 
-def zone_warning(name: str, value: str | None) -> str | None:
-    """The warning for a time zone other than UTC: tools set one when they connect, and must not be misled by it."""
-    if spelled(name) != "TimeZone" or value is None or value.strip().lower() in (*UTC, "local", "default", "0"):
-        return None
-    return f'time zone "{value}" is not used: times stay in UTC'
+def _zone(name: str) -> str:
+    """The name of a time zone as it is shown, or 22023."""
+    if name.lower() in (*UTC_NAMES, "local", "default", "0"):
+        return UTC
+    zone = zone_named(name)
+    if zone is None:
+        raise InputError(
+            f'time zone "{name}" not recognized', hint="Write UTC, or a name of the tz database such as Europe/Paris."
+        )
+    return zone.key
+
+
+def check_zone(statement: SqlStatement, zone: str) -> None:
+    """Refuse what means another moment in another time zone of the session: times are in UTC here.
+
+    A timestamp without time zone is the same in every session. now() and current_date are the day in UTC.
+    """
+    words = [token.word for token in statement.tokens] if zone != UTC else []
+    if any(word.startswith("pg_") or word == "information_schema" for word in words):
+        return
+    for at, word in enumerate(words):
+        after = words[at + 1 : at + 3]
+        if word in _ZONED or (word in ("at", "with") and after == ["time", "zone"]) or [word, *after[:1]] == _CALLED:
+            raise QueryError(
+                f"this query depends on the time zone of the session, {zone}, but times are in UTC here",
+                position=statement.tokens[at].start + 1,
+                hint="Write SET TIME ZONE 'UTC', or timestamps without time zone.",
+            )
+
+
+_ZONED, _CALLED = ("timestamptz", "timetz", "to_timestamp"), ["timezone", "("]
+"""Types and functions of moments with a time zone."""
 
 
 def _rows(value: str) -> Rows:

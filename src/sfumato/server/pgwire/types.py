@@ -13,6 +13,8 @@ from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal, InvalidOperation
 from typing import Any
 
+from sfumato.algebra.interval_values import Span
+from sfumato.algebra.interval_values import read as read_span
 from sfumato.errors import QueryError
 from sfumato.server.pgwire.messages import BINARY, broken
 from sfumato.sql.read.moments import read_date, read_timestamp
@@ -56,6 +58,7 @@ _KINDS = [
     PgType("date", 1082, 4, 1182, "date"),
     PgType("timestamp", 1114, 8, 1115, "timestamp"),
     PgType("timestamptz", 1184, 8, 1185, "timestamp"),
+    PgType("interval", 1186, 16, 1187, "interval"),
     PgType("numeric", 1700, -1, 1231, "numeric"),
     PgType("regclass", 2205, 4, 2210, "name"),
     PgType("regtype", 2206, 4, 2211, "name"),
@@ -136,8 +139,17 @@ def _to_binary(value: Any, oid: int) -> bytes:
         "date": lambda v: struct.pack("!i", (_day(v) - _EPOCH).days),
         "timestamp": lambda v: struct.pack("!q", _microseconds(v)),
         "numeric": lambda v: numeric(Decimal(v)),
+        "interval": _span,
     }
     return makers[kind.family](value) if kind.family in makers else _to_text(value, oid).encode("utf-8")
+
+
+def _span(value: Any) -> bytes:
+    """An interval as PostgreSQL prints it, in its three numbers."""
+    span = read_span(str(value))
+    if span is None:
+        raise QueryError("an interval of the answer is too long in binary", sqlstate="22008", hint="Ask for text.")
+    return struct.pack("!qii", span.microseconds, span.days, span.months)
 
 
 def _integer(value: int, size: int) -> bytes:
@@ -231,6 +243,7 @@ def _from_text(text: str | None, kind: PgType) -> Any:
         "numeric": _decimal,
         "date": _read_day,
         "timestamp": _naive,
+        "interval": _read_span,
     }
     return readers[kind.family](text.strip()) if kind.family in readers else text
 
@@ -265,8 +278,15 @@ def _naive(text: str) -> datetime:
     return moment
 
 
+def _read_span(text: str) -> Span:
+    span = read_span(text)
+    if span is None:
+        raise ValueError(text)
+    return span
+
+
 def _from_binary(data: bytes, kind: PgType) -> Any:
-    if kind.family in ("int", "bool", "float", "date", "timestamp", "name") and len(data) != kind.size:
+    if kind.family in ("int", "bool", "float", "date", "timestamp", "name", "interval") and len(data) != kind.size:
         raise broken(f"a parameter of type {kind.name} has {len(data)} bytes")
     signed = kind.name not in ("oid", "xid", "regclass", "regproc", "regtype")
     readers: dict[str, Callable[[bytes], Any]] = {
@@ -277,6 +297,7 @@ def _from_binary(data: bytes, kind: PgType) -> Any:
         "date": lambda d: _EPOCH + timedelta(days=struct.unpack("!i", d)[0]),
         "timestamp": lambda d: _MOMENT + timedelta(microseconds=struct.unpack("!q", d)[0]),
         "numeric": _from_numeric,
+        "interval": lambda d: Span(*reversed(struct.unpack("!qii", d))),
         "uuid": lambda d: f"{d[:4].hex()}-{d[4:6].hex()}-{d[6:8].hex()}-{d[8:10].hex()}-{d[10:].hex()}",
     }
     return readers[kind.family](data) if kind.family in readers else data.decode("utf-8")

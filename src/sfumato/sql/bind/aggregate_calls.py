@@ -12,16 +12,18 @@ from sqlglot import exp
 
 from sfumato.algebra.functions import call
 from sfumato.algebra.functions.times import AGE
-from sfumato.algebra.public_aggregates import DIFFERENT_TEXTS, OF_DIFFERENT
+from sfumato.algebra.public_aggregates import DIFFERENT_ITEMS, DIFFERENT_TEXTS, JSON_ENDS, OF_DIFFERENT
 from sfumato.algebra.tree import (
     BOOLEAN,
     INTERVAL,
+    TEXT,
     Aggregate,
     Node,
     Over,
     has,
 )
 from sfumato.errors import QueryError
+from sfumato.sql.bind import json_texts
 from sfumato.sql.bind.aggregate_names import AGGREGATE_NAMES, aggregate_name
 from sfumato.sql.bind.constants import (
     constant,
@@ -40,6 +42,9 @@ def aggregate(binds: Expressions, node: exp.Expression, where: Node | None = Non
         return _percentile(binds, node, where)
     name = aggregate_name(node)
     assert name is not None
+    if name in JSON_ENDS:
+        name, args = json_texts.list_call(binds, name, node)
+        return _aggregated(binds, name, args, where, place(node))
     if isinstance(node, exp.Anonymous):
         return _aggregated(binds, name, tuple(map(binds.node, node.expressions)), where, place(node))
     if isinstance(node, exp.GroupConcat | exp.ArrayAgg):
@@ -67,7 +72,7 @@ def _listed(binds: Expressions, name: str, node: exp.Expression, where: Node | N
     this, order, separator = node.this, [], node.args.get("separator")
     if isinstance(this, exp.Order):
         this, order = this.this, this.expressions
-    different = isinstance(this, exp.Distinct) and name == "string_agg" and len(this.expressions) == 1
+    different = isinstance(this, exp.Distinct) and len(this.expressions) == 1
     this = this.expressions[0] if different else this
     if isinstance(this, exp.Distinct) or len(order) > 1:
         raise QueryError(f"{name} takes one value and one order", position=place(node))
@@ -82,7 +87,13 @@ def _listed(binds: Expressions, name: str, node: exp.Expression, where: Node | N
         args += [binds.node(order[0].this), constant(bool(order[0].args.get("desc")))]
     elif name == "array_agg":
         args += [value, constant(False)]
-    return _aggregated(binds, DIFFERENT_TEXTS if different else name, tuple(args), where, place(node))
+    if different:
+        name = DIFFERENT_TEXTS if name == "string_agg" else DIFFERENT_ITEMS
+        if name == DIFFERENT_ITEMS and value.facts.kind != TEXT:
+            raise QueryError(
+                "array_agg(DISTINCT x) needs text", position=place(node), hint="Write string_agg(DISTINCT …)."
+            )
+    return _aggregated(binds, name, tuple(args), where, place(node))
 
 
 def _percentile(binds: Expressions, node: exp.Expression, where: Node | None) -> Node:

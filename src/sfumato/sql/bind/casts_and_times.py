@@ -44,6 +44,7 @@ if TYPE_CHECKING:
 
 Build = Callable[["Expressions", Any], Node]
 
+_MOST_DIGITS = 12
 _FROM_TODAY = {"today": 0, "yesterday": -1, "tomorrow": 1}
 _TYPES = {
     "BIGINT": INTEGER,
@@ -68,10 +69,7 @@ def cast(binds: Expressions, node: exp.Expression) -> Node:
     if isinstance(node.this, exp.Literal) and node.this.is_string and target in (DATE, TIMESTAMP):
         return _written_time(binds, node, target)
     if target == INTERVAL:
-        written = node.this.unnest()
-        if not isinstance(written, exp.Literal) or not written.is_string:
-            raise QueryError("an interval must be a literal", position=place(node), hint="Write INTERVAL '7 days'.")
-        return interval_constant(written.this, place(node))
+        return _written_interval(binds, node)
     inner = binds.node(node.this)
     if target == TIMESTAMP == inner.facts.kind:
         return inner  # with or without a zone: all times are UTC
@@ -84,7 +82,17 @@ def cast(binds: Expressions, node: exp.Expression) -> Node:
         known = cast_text(inner.value, target, place(node))
         if known is not None:
             return known
-    return _converted(inner, target, place(node))
+    return converted(inner, target, place(node))
+
+
+def _written_interval(binds: Expressions, node: exp.Expression) -> Node:
+    """A text, or an interval, that is written."""
+    written = node.this.unnest()
+    if isinstance(written, exp.Interval):
+        return binds.node(written)
+    if not isinstance(written, exp.Literal) or not written.is_string:
+        raise QueryError("an interval must be a literal", position=place(node), hint="Write INTERVAL '7 days'.")
+    return interval_constant(written.this, place(node))
 
 
 def _written_time(binds: Expressions, node: exp.Expression, target: str) -> Node:
@@ -145,13 +153,12 @@ def interval(_: Expressions, node: exp.Expression) -> Node:
 
 def _digits(facts: Facts) -> int:
     """How many digits PostgreSQL prints after the point of a decimal: those of its grid."""
-    if facts.kind != DECIMAL or facts.grid is None or facts.grid.numerator != 1:
+    if facts.kind != DECIMAL or facts.grid is None:
         return 0
-    digits = len(str(facts.grid.denominator)) - 1
-    return digits if facts.grid.denominator == 10**digits else 0
+    return next((digits for digits in range(_MOST_DIGITS + 1) if not 10**digits % facts.grid.denominator), 0)
 
 
-def _converted(value: Node, target: str, at: int) -> Node:
+def converted(value: Node, target: str, at: int) -> Node:
     """A cast; of a decimal to text put together of whole numbers: its sign, and what stands beside the point."""
     digits, number = _digits(value.facts), value
     if target != TEXT or not digits:

@@ -78,6 +78,7 @@ from sfumato.sql.bind.quantified import ALL, ROWS, EveryRow, among_rows, with_ea
 from sfumato.sql.bind.rewrite import collect, rewrite
 from sfumato.sql.bind.scope import Scope
 from sfumato.sql.bind.top_keys import met_keys
+from sfumato.sql.bind.window_calls import SPREADS
 from sfumato.sql.read.parser import place
 
 
@@ -272,10 +273,10 @@ class Clauses:
         if not args:
             raise QueryError(f"{name.upper()} needs an argument", position=position, sqlstate="42601")
         facts = args[0].facts
-        if name in ("sum", "avg") and facts.kind not in NUMBERS:
+        if name in ("sum", "avg", *SPREADS) and facts.kind not in NUMBERS:
             words = f"{name.upper()} needs numbers, but was given {facts.kind}"
             raise QueryError(words, position=position, sqlstate="42883")
-        if name == "avg":
+        if name in ("avg", *SPREADS):
             return Facts(DOUBLE)
         if name == "sum":  # a sum of counts is numeric in PostgreSQL, and does not divide whole
             return Facts(DECIMAL if facts.kind == INTEGER else facts.kind, grid=facts.grid)
@@ -584,7 +585,7 @@ def _released_aggregate(
     if name not in AGGREGATES:
         raise QueryError(
             f"{name.upper()} would return values of individual people"
-            if name in ("string_agg", "array_agg")
+            if name in plain.LISTS
             else f"aggregate {name.upper()} is not supported",
             position=position,
             hint=GeneralHint(f"Supported aggregates: {', '.join(sorted(AGGREGATES)).upper()}."),

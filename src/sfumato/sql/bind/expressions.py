@@ -35,9 +35,11 @@ from sfumato.sql.bind import (
     aggregate_calls,
     casts_and_times,
     comparisons,
+    json_texts,
     named_functions,
     operators,
     window_calls,
+    zone_times,
 )
 from sfumato.sql.bind.aggregate_calls import aggregate
 from sfumato.sql.bind.aggregate_names import aggregate_name
@@ -227,6 +229,8 @@ def is_quoted(identifier: exp.Expression) -> bool:
 
 def _by_name(binds: Expressions, node: exp.Expression) -> Node:
     """A function that the parser knows by name only."""
+    if json_texts.is_json(node):
+        return json_texts.json_call(binds, node)
     return named_functions.by_name(binds, node) if aggregate_name(node) is None else aggregate(binds, node)
 
 
@@ -246,6 +250,7 @@ _KINDS: dict[type[exp.Expression], _Build] = {
     **operators.KINDS,
     **comparisons.KINDS,
     **casts_and_times.KINDS,
+    **zone_times.KINDS,
     **named_functions.KINDS,
     **aggregate_calls.KINDS,
     **window_calls.KINDS,

@@ -180,9 +180,21 @@ def date_bin(binds: Binds, node: exp.Expression) -> Node:
     return _date_bin(tuple(binds.node(part) for part in parts if part is not None), place(node))
 
 
+def _pattern(binds: Binds, node: exp.Expression) -> Node:
+    """A pattern; a written one is spelled out."""
+    found = binds.node(node)
+    written = isinstance(found, Constant) and isinstance(found.value, str)
+    return constant(patterns.spelled_out(found.value), found.position) if written else found  # type: ignore[union-attr, arg-type]
+
+
+def regexp_like(binds: Binds, node: exp.Expression) -> Node:
+    """x ~ pattern."""
+    return call("regexp_like", (binds.node(node.this), _pattern(binds, node.expression)), "", place(node))
+
+
 def regexp_ilike(binds: Binds, node: exp.Expression) -> Node:
     """x ~* pattern: the same as ~ with both cases of every letter."""
-    pattern = binds.node(node.expression)
+    pattern = _pattern(binds, node.expression)
     written = any_case(pattern.value) if isinstance(pattern, Constant) and isinstance(pattern.value, str) else None
     if written is None:
         raise QueryError(
@@ -213,7 +225,7 @@ def regexp_replace(binds: Binds, node: exp.Expression) -> Node:
         raise QueryError("regexp_replace takes text, pattern, replacement and flags", position=place(node))
     flags, new = node.args.get("modifiers"), node.args.get("replacement")
     words = flags.name if isinstance(flags, exp.Literal) else ""
-    pattern = binds.node(node.expression)
+    pattern = _pattern(binds, node.expression)
     if "i" in words and isinstance(pattern, Constant) and isinstance(pattern.value, str):
         both = any_case(pattern.value)
         if both is not None:
@@ -222,11 +234,17 @@ def regexp_replace(binds: Binds, node: exp.Expression) -> Node:
     return call("regexp_replace", args, words, place(node))
 
 
+def translate(binds: Binds, node: exp.Expression) -> Node:
+    """Each written character by the one in its place, or by nothing."""
+    args = tuple(binds.node(part) for part in (node.this, node.args["from_"], node.args["to"]))
+    return call("translate", args, "", place(node))
+
+
 def substring(binds: Binds, node: exp.Expression) -> Node:
     """SUBSTRING in its three forms: by place, by place and length, and from a pattern."""
     start, length = node.args.get("start"), node.args.get("length")
     if length is None and isinstance(start, exp.Literal) and start.is_string:
-        return call("regexp_substring", (binds.node(node.this), binds.node(start)), "", place(node))
+        return call("regexp_substring", (binds.node(node.this), _pattern(binds, start)), "", place(node))
     parts = [part for part in (node.this, start, length) if part is not None]
     return call("substring", tuple(map(binds.node, parts)), "", place(node))
 
@@ -258,11 +276,15 @@ KINDS: dict[type[exp.Expression], Callable[[Any, Any], Node]] = {
     exp.Pad: pad,
     exp.ConcatWs: concat_ws,
     exp.DateBin: date_bin,
+    exp.RegexpLike: regexp_like,
     exp.RegexpILike: regexp_ilike,
     exp.SimilarTo: similar_to,
     exp.RegexpReplace: regexp_replace,
     exp.Substring: substring,
     exp.Extract: extract,
     exp.Initcap: lambda binds, node: call("initcap", (binds.node(node.this),), "", place(node)),
+    exp.MD5: lambda binds, node: call("md5", (binds.node(node.this),), "", place(node)),
+    exp.Ascii: lambda binds, node: call("ascii", (binds.node(node.this),), "", place(node)),
+    exp.Translate: translate,
 }
 """The parser's nodes that are bound here."""

@@ -106,7 +106,7 @@ KINDS: dict[type[exp.Expression], Build] = {
             (exp.Greatest, "greatest"), (exp.Least, "least"), (exp.Lower, "lower"), (exp.Upper, "upper"),
             (exp.Length, "length"), (exp.IntDiv, "div"), (exp.Pow, "power"), (exp.Ln, "ln"), (exp.Exp, "exp"),
             (exp.Sqrt, "sqrt"), (exp.Cbrt, "cbrt"), (exp.Left, "left"), (exp.Right, "right"),
-            (exp.Reverse, "reverse"), (exp.StartsWith, "starts_with"), (exp.RegexpLike, "regexp_like"),
+            (exp.Reverse, "reverse"), (exp.StartsWith, "starts_with"),
         )
     },
 }  # fmt: skip

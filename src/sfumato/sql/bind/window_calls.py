@@ -47,7 +47,8 @@ WINDOW_NAMES: dict[type[exp.Expression], str] = {
     exp.PercentRank: "percent_rank",
     exp.CumeDist: "cume_dist",
 }
-_WINDOWS = (*WINDOW_NAMES.values(), "sum", "avg", "min", "max", "count")
+SPREADS = ("stddev_samp", "stddev_pop", "var_samp", "var_pop")
+_WINDOWS = (*WINDOW_NAMES.values(), "sum", "avg", "min", "max", "count", *SPREADS)
 
 
 def window(binds: Expressions, node: exp.Expression) -> Node:

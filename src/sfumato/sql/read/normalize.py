@@ -26,14 +26,24 @@ from sfumato.sql.read.shorthands import (
     overlapping,
     repeated,
     series_of_rows,
+    some_unknown,
     tied_rows,
     with_default,
     years,
 )
+from sfumato.sql.read.text_shorthands import (
+    bucket,
+    counted,
+    element,
+    joined_elements,
+    overlaid,
+    rounded,
+    substring_of,
+    unicode_text,
+)
 from sfumato.sql.read.written import counted_interval, with_written_pattern
+from sfumato.sql.read.zones import UTC_NAMES, ZONED, is_zoned, zone_named
 
-UTC = ("utc", "gmt", "z", "zulu", "universal", "etc/utc", "etc/gmt", "uct", "+00", "+00:00", "00:00")
-"""Names of the only time zone."""
 _MOST_ROWS = 1_000
 """Rows of one VALUES list."""
 _MOST_TESTS = 1_000
@@ -258,23 +268,39 @@ def _exists_alone(node: Any) -> Any:
 
 # time
 def _zone(node: Any) -> Any:
-    """AT TIME ZONE 'UTC': all times here are UTC."""
-    zone = node.args.get("zone")
-    if isinstance(zone, exp.Literal) and zone.name.lower() in UTC:
-        return node.this.copy()
-    raise QueryError(
-        f"time zone {zone.name if isinstance(zone, exp.Literal) else 'expressions'!s} is not supported",
-        sqlstate="22023",
-        hint="All times are UTC: write AT TIME ZONE 'UTC', or add the offset as an interval.",
-    )
+    """AT TIME ZONE 'UTC' changes nothing, for times are in UTC; of another zone `bind` knows the offsets."""
+    zone, zoned = node.args.get("zone"), is_zoned(node.this)
+    name = zone.name if isinstance(zone, exp.Literal) else None
+    if name is not None and name.lower() in UTC_NAMES:
+        found = node.this.copy()
+        found.meta[ZONED] = not zoned
+        return found
+    if name is None or zone_named(name) is None:
+        raise QueryError(
+            f"time zone {'expressions' if name is None else name} is not supported",
+            sqlstate="22023",
+            hint="Write a name such as AT TIME ZONE 'Europe/Paris', or add the offset as an interval.",
+        )
+    node.this.meta[ZONED] = zoned
+    return None
 
 
 def _truncated(node: Any) -> Any:
-    """date_trunc(unit, x, 'UTC')."""
+    """date_trunc(unit, x, zone): on the clocks of the zone, and back."""
     zone = node.args.get("zone")
-    if isinstance(zone, exp.Literal) and zone.name.lower() in UTC:
-        node.set("zone", None)
-    return first_of_years(node)
+    if zone is None:
+        return first_of_years(node)
+    node.set("zone", None)
+    if isinstance(zone, exp.Literal) and zone.name.lower() in UTC_NAMES:
+        return first_of_years(node)
+    moment = node.this.copy()
+    moment.meta[ZONED] = True
+    local = exp.AtTimeZone(this=moment, zone=zone.copy())
+    _zone(local)
+    first = type(node)(this=local, unit=node.args["unit"].copy())
+    first = first_of_years(first) or first
+    first.meta[ZONED] = False
+    return exp.AtTimeZone(this=first, zone=zone.copy())
 
 
 def _date(node: Any) -> Any:
@@ -287,14 +313,18 @@ def _date(node: Any) -> Any:
 def _called(node: Any) -> Any:
     """Functions that are another spelling of what there is."""
     name, args = node.name.lower(), node.expressions
-    if name == "timezone" and len(args) == 2 and isinstance(args[0], exp.Literal) and args[0].name.lower() in UTC:
-        return args[1].copy()
+    if name == "timezone" and len(args) == 2:
+        found = exp.AtTimeZone(this=args[1].copy(), zone=args[0].copy())
+        return _zone(found) or found
     if name == "every" and len(args) == 1:
         return exp.LogicalAnd(this=args[0].copy())
     if name == "age" and len(args) == 1:
         return exp.Anonymous(this="age", expressions=[exp.CurrentDate(), args[0].copy()])
     if name == "to_timestamp" and len(args) == 1:
-        return epoch_step(args[0])
+        step_of_time = epoch_step(args[0])
+        if step_of_time is not None:
+            step_of_time.meta[ZONED] = True
+        return step_of_time
     return None
 
 
@@ -435,7 +465,10 @@ def _rows(node: Any) -> Any:
 _TITLES: dict[type[Any], str] = {
     exp.AtTimeZone: "timezone", exp.Date: "date", exp.Cast: "interval", exp.Exists: "exists",
     exp.MakeInterval: "make_interval", exp.Extract: "extract", exp.Overlaps: "overlaps", exp.Format: "format",
-    exp.Repeat: "repeat", exp.TimestampTrunc: "date_trunc", exp.DateTrunc: "date_trunc",
+    exp.Repeat: "repeat", exp.TimestampTrunc: "date_trunc", exp.DateTrunc: "date_trunc", exp.Round: "round",
+    exp.Trunc: "trunc", exp.WidthBucket: "width_bucket", exp.Overlay: "overlay", exp.RegexpSubstr: "regexp_substr",
+    exp.RegexpCount: "regexp_count", exp.ArrayToString: "array_to_string", exp.UnicodeString: "?column?",
+    exp.Max: "max", exp.Pi: "pi",
     **dict.fromkeys((exp.Add, exp.Sub, exp.Mul, exp.Neg), "?column?"),
 }  # fmt: skip
 """What PostgreSQL calls a column that is shown under no name of its own."""
@@ -454,6 +487,7 @@ _CHANGES: dict[type[Any], Callable[[Any], Any]] = {
     exp.Values: _values,
     exp.Unnest: _unnested,
     exp.RawString: _raw,
+    exp.ByteString: _raw,
     exp.SimilarTo: with_written_pattern,
     exp.Exists: _exists_alone,
     exp.Extract: years,
@@ -461,7 +495,18 @@ _CHANGES: dict[type[Any], Callable[[Any], Any]] = {
     exp.Overlaps: overlapping,
     exp.Format: formatted,
     exp.Repeat: repeated,
+    exp.Round: rounded,
+    exp.Trunc: rounded,
+    exp.WidthBucket: bucket,
+    exp.Overlay: overlaid,
+    exp.Bracket: element,
+    exp.RegexpSubstr: substring_of,
+    exp.RegexpCount: counted,
+    exp.ArrayToString: joined_elements,
+    exp.UnicodeString: unicode_text,
     exp.Window: with_default,
+    exp.Max: some_unknown,
+    exp.Pi: lambda _: exp.Literal.number("3.141592653589793"),
     exp.CTE: at_once,
     **dict.fromkeys((exp.EQ, exp.NEQ, exp.LT, exp.LTE, exp.GT, exp.GTE), _quantified),
     **dict.fromkeys((exp.Like, exp.ILike, exp.RegexpLike, exp.RegexpILike), _matched),

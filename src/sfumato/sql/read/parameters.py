@@ -21,6 +21,7 @@ from typing import Any
 import sqlglot
 from sqlglot import errors as sqlglot_errors
 
+from sfumato.algebra.interval_values import Span, clocked
 from sfumato.errors import QueryError
 from sfumato.interrupts import step
 from sfumato.sql.read.lexer import PARAMETER, SIGN, WORD, SqlStatement, SqlToken, statements
@@ -106,14 +107,15 @@ _CAST = 16
 def _any_of(tokens: tuple[SqlToken, ...], at: int) -> tuple[int, int]:
     """The span of `= ANY ($1)` or `<> ALL ($1)` around a parameter that is a list."""
     near = range(at + 1, min(at + _CAST, len(tokens)))
-    last = next((i for i in near if tokens[i].text == ")"), len(tokens))
-    before = [token.word for token in tokens[max(0, at - 3) : at]]
+    first = at - 2 if at > 1 and [token.word for token in tokens[at - 2 : at]] == ["cast", "("] else at
+    closing = [i for i in near if tokens[i].text == ")"][: 1 if first == at else 2]
+    before = [token.word for token in tokens[max(0, first - 3) : first]]
     known = (["=", "any", "("], ["=", "some", "("], ["<>", "all", "("], ["!=", "all", "("])
-    if before not in known or last >= len(tokens):
+    if before not in known or len(closing) < (1 if first == at else 2):
         raise QueryError(
             "a list can only be used in = ANY or <> ALL", position=tokens[at].start + 1, hint="Write x = ANY ($1)."
         )
-    return at - 3, last
+    return first - 3, closing[-1]
 
 
 def _listed(values: Sequence[Any], negated: bool) -> str:
@@ -137,6 +139,8 @@ def literal(value: Any) -> str:
         return f"TIMESTAMP '{value.isoformat(' ', 'microseconds')}'"
     if isinstance(value, date):
         return f"DATE '{value.isoformat()}'"
+    if isinstance(value, Span):
+        return f"INTERVAL '{clocked(value)}'"
     if isinstance(value, str):
         if "\x00" in value:
             raise QueryError("text cannot hold a zero byte", sqlstate="22021")
@@ -260,7 +264,7 @@ def _named(tokens: tuple[SqlToken, ...], at: int, columns: Mapping[str, str], st
         token = tokens[at]
         name = token.text.strip('"') if token.kind == "quoted" else token.word
         if token.kind in (WORD, "quoted") and name in columns:
-            return columns[name]
+            return "interval" if columns[name] == "timestamp" and _is_difference(tokens, at, columns) else columns[name]
         if token.word in ("count", "sum", "avg"):
             return "bigint" if token.word == "count" else "numeric"
         if token.kind == "number":
@@ -271,6 +275,24 @@ def _named(tokens: tuple[SqlToken, ...], at: int, columns: Mapping[str, str], st
     return None
 
 
+def _is_difference(tokens: tuple[SqlToken, ...], at: int, columns: Mapping[str, str]) -> bool:
+    """Whether the timestamp at this place is taken from another one, or another one from it."""
+    words = [token.text.strip('"') if token.kind == "quoted" else token.word for token in tokens]
+    start = at - 2 if at > 1 and words[at - 1] == "." else at  # with the name of its table
+    before = words[start - 2 : start] if start > 1 else []
+    after = words[at + 1 : at + 5]
+    other = (
+        before[0]
+        if before[1:] == ["-"]
+        else after[3]
+        if after[2:3] == ["."] and len(after) > 3
+        else "".join(after[1:2])
+    )
+    return "-" in (*before[1:], *after[:1]) and columns.get(other) == "timestamp"
+
+
 def _computed(kind: str, sign: str) -> str:
-    """A date plus something is a date plus days."""
+    """A date plus something is a date plus days, a timestamp plus something is moved by an interval."""
+    if kind == "timestamp" and sign == "+":
+        return "interval"
     return "bigint" if kind == "date" and sign in ("+", "-") else kind

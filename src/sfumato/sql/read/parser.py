@@ -52,7 +52,7 @@ _UNARY = (
     exp.LogicalAnd, exp.LogicalOr, exp.Variance, exp.VariancePop, exp.Stddev, exp.StddevSamp, exp.StddevPop, exp.Median,
     exp.PercentileCont, exp.PercentileDisc, exp.ApproxDistinct,
     exp.Mode, exp.AnyValue, exp.First, exp.Last, exp.FirstValue, exp.LastValue,
-    exp.Ln, exp.Exp, exp.Sqrt, exp.Cbrt, exp.Reverse, exp.DataTypeParam, exp.All,
+    exp.Ln, exp.Exp, exp.Sqrt, exp.Cbrt, exp.Reverse, exp.DataTypeParam, exp.All, exp.MD5, exp.Ascii,
 )  # fmt: skip
 _ALONE = (
     exp.Star, exp.Null, exp.CurrentDate, exp.CurrentTimestamp, exp.Localtimestamp, exp.RowNumber, exp.Rank,
@@ -103,6 +103,9 @@ ALLOWED: dict[type[exp.Expression], frozenset[str]] = {
     exp.Order: frozenset({"this", "expressions"}),
     exp.GroupConcat: frozenset({"this", "separator"}),
     exp.ArrayAgg: frozenset({"this", "nulls_excluded"}),
+    exp.JSONArrayAgg: frozenset({"this"}),
+    exp.JSONObjectAgg: frozenset({"expressions"}),
+    exp.JSONBObjectAgg: frozenset({"this", "expression"}),
     exp.NthValue: frozenset({"this", "offset"}),
     exp.ExplodingGenerateSeries: frozenset({"start", "end", "step"}),
     exp.Ordered: frozenset({"this", "desc", "nulls_first"}),
@@ -125,6 +128,7 @@ ALLOWED: dict[type[exp.Expression], frozenset[str]] = {
     exp.Coalesce: frozenset({"this", "expressions"}),
     exp.Greatest: frozenset({"this", "expressions", "ignore_nulls"}),
     exp.Least: frozenset({"this", "expressions", "ignore_nulls"}),
+    exp.AtTimeZone: frozenset({"this", "zone"}),
     exp.TimestampTrunc: frozenset({"this", "unit"}),
     exp.DateTrunc: frozenset({"this", "unit"}),
     exp.Substring: frozenset({"this", "start", "length"}),
@@ -133,6 +137,7 @@ ALLOWED: dict[type[exp.Expression], frozenset[str]] = {
     exp.ConcatWs: frozenset({"expressions", "safe", "coalesce"}),
     exp.DateBin: frozenset({"this", "expression", "unit"}),
     exp.RegexpReplace: frozenset({"this", "expression", "replacement", "modifiers", "single_replace"}),
+    exp.Translate: frozenset({"this", "from_", "to"}),
     exp.DPipe: frozenset({"this", "expression", "safe"}),
     exp.Like: frozenset({"this", "expression", "negate"}),
     exp.ILike: frozenset({"this", "expression", "negate"}),
@@ -248,8 +253,18 @@ def _check(node: Any) -> None:
             raise _refused(value) if type(value).__name__ in _WORDS else _refused(node, part)
 
 
+JSON_CALLS = (
+    "json_build_object", "jsonb_build_object", "json_build_array", "jsonb_build_array", "row_to_json", "to_json",
+    "to_jsonb",
+)  # fmt: skip
+JSON_LISTS = ("jsonb_agg",)
+"""Functions and aggregates by name that make JSON."""
+
+
 def _is_known(name: str) -> bool:
     """Whether a function or an aggregate that has no kind of node is known by its name."""
+    if name in (*JSON_CALLS, *JSON_LISTS):
+        return True
     known = FUNCTIONS.get(name) or AGGREGATES.get(name)
     return known is not None and known.by_name
 
@@ -308,13 +323,7 @@ def _refused(node: Any, part: str | None = None) -> QueryError:
     return QueryError(f"{what} is not supported yet", position=place(node), hint=hint)
 
 
-_JSON = "Ask for columns: clients make JSON of rows, and answers over HTTP are JSON."
-_INSTEAD = {
-    **dict.fromkeys(("json_agg", "jsonb_agg", "json_object_agg", "jsonb_object_agg", "row_to_json", "to_json"), _JSON),
-    **dict.fromkeys(("json_build_object", "jsonb_build_object", "json_build_array", "to_jsonb"), _JSON),
-    "translate": "Write replace(x, 'a', 'b') for each character.",
-    **dict.fromkeys(("mean", "average"), "Write avg(x)."),
-}
+_INSTEAD = dict.fromkeys(("mean", "average"), "Write avg(x).")
 """What to write instead of functions that people ask for."""
 _ALIKE = 0.75
 """How much a name must look like that of a function to be taken for it: coutn, avgg, stdev."""

@@ -124,6 +124,25 @@ def repeated(node: Any) -> Any:
     return exp.Paren(this=found)
 
 
+def some_unknown(node: Any) -> Any:
+    """MAX(CASE WHEN x IS NULL THEN 1 ELSE 0 END), which Power BI adds to the number of different values: whether there
+    is one is known where the largest of two values that are both 0 is not.
+    """
+    case = node.this
+    ifs = case.args.get("ifs") or [] if isinstance(case, exp.Case) and case.args.get("this") is None else []
+    if len(ifs) != 1 or [_digit(ifs[0].args.get("true")), _digit(case.args.get("default"))] != ["1", "0"]:
+        return None
+    test = ifs[0].this.unnest()
+    if not isinstance(test, exp.Is) or not isinstance(test.expression, exp.Null) or test.args.get("negate"):
+        return None
+    some = exp.If(this=exp.LogicalOr(this=test.copy()), true=exp.Literal.number(1))
+    return exp.Case(ifs=[some], default=exp.Literal.number(0))
+
+
+def _digit(node: Any) -> str:
+    return node.name if isinstance(node, exp.Literal) and not node.is_string else ""
+
+
 def with_default(node: Any) -> Any:
     """LAG(x, n, d) OVER w: d where there is no row so far away."""
     inner = node.this
