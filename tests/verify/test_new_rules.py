@@ -116,6 +116,21 @@ def test_laws_that_differ_by_a_bound_are_proved_and_certified(name):
     assert faults_of(json.loads(json.dumps(found.certificate))) == []
 
 
+def test_towers_of_exponents_are_bounds_that_nothing_is_known_of():
+    text = "P(c : private [0,1]) : public int adjacent one; claim {}; b :=$ Bernoulli((1 + 2*c)/4); return b"
+    for bound in ("exp(12)", "exp(1000)", "exp(exp(12))"):
+        assert not is_proved(read_program(text.format("ln 3")), (Proof("both", chances={1: read_proof(bound)}),))
+        assert verify(read_program(text.format(bound))).verdict in ("PROVED", "UNKNOWN")
+
+
+@pytest.mark.parametrize(("key", "value"), [("renamed", 1), ("pointwise", 0), ("pointwise", 0.0), ("renamed", False)])
+def test_entries_of_another_type_are_not_read(key, value):
+    document = json.loads(json.dumps(verify(read_program(UNEVEN["two coins"])).certificate))
+    assert faults_of(document) == []
+    document["proofs"][0][key] = value
+    assert faults_of(document) == ["a proof has entries that no check reads"]
+
+
 def test_a_coin_that_is_turned_only_where_it_shows_heads_pays_for_heads():
     """Tails show nothing, and heads are three times as likely as tails: turned, they cost ln 3 one way."""
     text = COIN.format(p="3/4", claim="{claim}", body="if (b = 1) { v := 1 } else { v := 0 } return v")

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from hashlib import sha256
+from json import dumps
 from typing import Any
 
 from sfumato.errors import SfumatoError
@@ -194,7 +195,8 @@ def unread(document: dict[str, Any], program: Program) -> bool:
     loops = {part.number for part in parts if isinstance(part, While)}
     known = changed(program.body) | {param.name for param in program.params}
     return (
-        said(proof) | {"conditions": document["conditions"]} != document
+        dumps(said(proof) | {"conditions": document["conditions"]}, sort_keys=True)
+        != dumps(document, sort_keys=True)  # as text: true, 1 and 1.0 are three entries
         or not proof.shifts.keys() | proof.units.keys() | proof.chances.keys() | proof.curved <= draws
         or not proof.invariants.keys() | proof.ranks.keys() | proof.waits.keys() | proof.unrolled <= loops
         or not proof.scales.keys() | proof.weights.keys() <= known
