@@ -15,7 +15,7 @@ from sqlglot import exp
 
 from sfumato.algebra.functions import call
 from sfumato.algebra.interval_values import Span
-from sfumato.algebra.tree import DATE, TIMES, TIMESTAMP, Constant, Node
+from sfumato.algebra.tree import DATE, TIMES, TIMESTAMP, Constant, Node, size
 from sfumato.errors import QueryError
 from sfumato.sql.bind.constants import constant, time_constant
 from sfumato.sql.read.parser import place
@@ -26,6 +26,10 @@ if TYPE_CHECKING:
 
 _MOST = 250
 """Changes of one zone: a bit more than a century has, twice a year."""
+_MOST_DAYS = 150 * 366
+"""Days between the bounds of a timestamp: each is asked for its offset."""
+_MOST_NODES = 20_000
+"""Operators, columns and constants of one such expression at length: each change reads the timestamp twice."""
 
 
 def at_zone(binds: Expressions, node: exp.Expression) -> Node:
@@ -55,12 +59,19 @@ def at_zone(binds: Expressions, node: exp.Expression) -> Node:
             hint="Declare min and max in the policy, or add the offset as an interval.",
         )
     span = [datetime.fromordinal(min(max(int(end) + more, 3), 3_652_057)) for end, more in ((low, -2), (high, 3))]
-    found = changes(zone, span[0], span[1])
-    if len(found) > _MOST:
+    found = changes(zone, span[0], span[1]) if (span[1] - span[0]).days <= _MOST_DAYS else ()
+    if 2 * len(found) * size(inner) > _MOST_NODES:
         raise QueryError(
-            f"the clocks of {zone.key} change more than {_MOST} times within the bounds of this timestamp",
+            "AT TIME ZONE of such a long expression is not supported",
             position=at,
-            hint="Declare narrower bounds, or add the offset as an interval.",
+            sqlstate="54001",
+            hint="Convert to one time zone only, or declare narrower bounds.",
+        )
+    if not 0 < len(found) <= _MOST:
+        raise QueryError(
+            f"the bounds of this timestamp are too far apart for AT TIME ZONE '{zone.key}'",
+            position=at,
+            hint="Declare bounds of at most a century, or add the offset as an interval.",
         )
     return _moved(inner, found, zoned=zoned, at=at)
 

@@ -33,6 +33,7 @@ from sfumato.sql.read.shorthands import (
 )
 from sfumato.sql.read.text_shorthands import (
     bucket,
+    check_growth,
     counted,
     element,
     joined_elements,
@@ -58,6 +59,7 @@ def normalize(tree: Any) -> Any:
         change = _CHANGES.get(type(node))
         replacement = None if change is None else change(node)
         if replacement is not None:
+            check_growth(node, replacement)
             _keep_place(node, replacement)
             title = node.name.lower() if isinstance(node, exp.Anonymous) else _TITLES.get(type(node))
             if isinstance(node.parent, exp.Select) and node.arg_key == "expressions" and title:

@@ -11,6 +11,8 @@ from typing import Any
 
 from sqlglot import exp
 
+from sfumato.sql.read.text_shorthands import check_copies
+
 _YEARS = {"DECADE": (0, 10), "CENTURY": (99, 100), "MILLENNIUM": (999, 1000)}
 _MOST_TIMES = 100
 _CLOCK = re.compile(r"([01]?\d|2[0-3]):([0-5]\d)(?::([0-5]\d))?")
@@ -118,6 +120,7 @@ def repeated(node: Any) -> Any:
     number = int(written) if written.isdecimal() and len(written) < 4 else 0
     if not 0 < number <= _MOST_TIMES:
         return None
+    check_copies(node.this, number)
     found = node.this.copy()
     for _ in range(number - 1):
         found = exp.DPipe(this=found, expression=node.this.copy(), safe=True)

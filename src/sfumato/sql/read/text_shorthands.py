@@ -13,9 +13,37 @@ from sqlglot import exp
 
 from sfumato.algebra.pattern_meaning import fixed_length, without_groups
 from sfumato.algebra.patterns import problem, spelled_out
+from sfumato.errors import QueryError
 
 _MOST_DIGITS = 12
 _MOST_ENDS = 100
+_MOST_NODES = 10_000
+"""Nodes of an expression that is written at length."""
+
+
+def check_copies(node: Any, times: int) -> None:
+    """Refuse to write an expression out so often: shorthands inside of shorthands multiply."""
+    if times * _size(node) > _MOST_NODES:
+        raise _too_long()
+
+
+def check_growth(node: Any, longer: Any) -> None:
+    """Refuse what is much longer at length."""
+    grown = _size(longer)
+    if grown > _MOST_NODES and grown > 2 * _size(node):
+        raise _too_long()
+
+
+def _size(node: Any) -> int:
+    return sum(1 for _ in node.walk())
+
+
+def _too_long() -> QueryError:
+    return QueryError(
+        "this query is too long when its functions are written out",
+        sqlstate="54001",
+        hint="Nest fewer functions, or name parts of them in a sub-query.",
+    )
 
 
 def _number(node: Any) -> int | None:
@@ -50,6 +78,7 @@ def bucket(node: Any) -> Any:
         ends = ends.this
     if not isinstance(ends, exp.Array) or not 0 < len(ends.expressions) <= _MOST_ENDS:
         return None
+    check_copies(node.this, len(ends.expressions))
     steps = [
         exp.If(this=exp.LT(this=node.this.copy(), expression=end.copy()), true=exp.Literal.number(place))
         for place, end in enumerate(ends.expressions)

@@ -8,11 +8,12 @@ from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
 from functools import lru_cache
-from itertools import pairwise
 from typing import Any, NamedTuple
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError, available_timezones
 
 from sqlglot import exp
+
+from sfumato.interrupts import step
 
 UTC_NAMES = ("utc", "gmt", "z", "zulu", "universal", "etc/utc", "etc/gmt", "uct", "+00", "+00:00", "00:00")
 """Names of UTC."""
@@ -51,14 +52,15 @@ def _offset(zone: ZoneInfo, at: datetime) -> timedelta:
 @lru_cache(maxsize=64)
 def changes(zone: ZoneInfo, first: datetime, last: datetime) -> tuple[Change, ...]:
     """The changes of a zone between two moments of UTC, to the second; the first is at `first`, from itself."""
-    days = [first]
-    while days[-1] < last:
-        days.append(min(days[-1] + timedelta(1), last))
-    found = [Change(first, _offset(zone, first), _offset(zone, first))]
-    for start, end in pairwise(days):
-        low, high = _offset(zone, start), _offset(zone, end)
+    start, low = first, _offset(zone, first)
+    found = [Change(first, low, low)]
+    while start < last:
+        step()
+        end = min(start + timedelta(1), last)
+        high = _offset(zone, end)
         if low != high:
             found.append(Change(_between(zone, start, end), low, high))
+        start, low = end, high
     return tuple(found)
 
 
