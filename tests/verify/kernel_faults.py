@@ -212,30 +212,6 @@ RULE_FAULTS = {
         "((choice.then, first), (choice.other, second))",
         "((choice.then, first), (choice.other, first))",
     ),
-    "only heads are compared": (
-        "chances",
-        "chances.py",
-        'in ((chance, "heads"), (tails, "tails"))',
-        'in ((chance, "heads"),)',
-    ),
-    "only tails are compared": (
-        "chances",
-        "chances.py",
-        'in ((chance, "heads"), (tails, "tails"))',
-        'in ((tails, "tails"),)',
-    ),
-    "a coin with another chance costs nothing": (
-        "chances",
-        "laws.py",
-        "_pay(product, draw, state, weighed(product, draw, state))",
-        "weighed(product, draw, state)",
-    ),
-    "the factor is on the wrong side": (
-        "chances",
-        "chances.py",
-        "side.one - factor * side.two",
-        "factor * side.one - factor * factor * side.two - side.two",
-    ),
     "what is made again costs once": (
         "redrawn",
         "laws.py",

@@ -1,6 +1,6 @@
-"""Rules of the kernel about turned coins, coins with other chances, redrawn noise, two answers, draws that are made
-last and formulas for delta, against laws that are computed here: small programs, proofs that a person might try or
-nearly, and truths. As a script: the first contradiction ends it with 1.
+"""Rules of the kernel about turned coins, redrawn noise, two answers, draws that are made last and formulas for delta,
+against laws that are computed here: small programs, proofs that a person might try or nearly, and truths. As a script:
+the first contradiction ends it with 1.
 """
 
 import itertools
@@ -15,7 +15,7 @@ from sfumato.verify.kernel.proof import Proof
 from sfumato.verify.kernel.uncovered import NoProofRule
 from sfumato.verify.parse import read_program, read_proof
 
-RULES = ("coins", "chances", "redrawn", "two answers", "last", "bell")
+RULES = ("coins", "redrawn", "two answers", "last", "bell")
 TRIES = 4
 REACH = 40
 SURE = 1 + 1e-6
@@ -78,47 +78,6 @@ def coins(dice):
         for tosses in itertools.product((0, 1), repeat=len(chances)):
             mass = math.prod(p if b else 1 - p for b, p in zip(tosses, chances, strict=True))
             yield tuple(eval(items[2 * n + (not b)], {"x": x}) for n, b in enumerate(tosses)), mass  # noqa: S307  texts of this file
-
-    def false():
-        laws = {x: law(outputs(x)) for x in values}
-        return any(worst(laws[x], laws[y]) > math.log(k) + 1e-9 for x in values for y in values)
-
-    return text, proof, false
-
-
-# ---- coins whose chances differ
-
-
-def chances(dice):
-    """One to three coins whose chances a private number decides, some of them tossed only after heads."""
-    values = range(dice.choice((2, 2, 3)))
-    said = ("(1 + x)/4", "(1 + 2*x)/8", "1/2", "x/4", "1 - x/8", "(3 - x)/4", "x/2", "1/(2 + x)", "clamp(x, 1, 2)/4")
-    tosses = [(dice.choice(said), dice.random() < 0.3) for _ in range(dice.choice((1, 1, 2, 3)))]
-    lines = ["r := []; b := 1;"]
-    for chance, after in tosses:
-        toss = f"b :=$ Bernoulli({chance}); r := r ++ [b];"
-        lines.append(f"if (b = 1) {{ {toss} }}" if after else toss)
-    claim, k = dice.choice((("ln 2", 2), ("ln 3", 3), ("ln 4", 4), ("2*ln 2", 4), ("ln 6", 6), ("ln 9", 9), ("0", 1)))
-    text = (
-        f"P(x : private {{0..{max(values)}}}) : public int list adjacent any; claim {claim};\n"
-        + "\n".join(lines)
-        + "\nreturn r"
-    )
-    bounds = ("ln 2", "ln 3", "ln 4", "0", "1/2*ln 4", "ln 9", "ln 1.5", claim)
-
-    def proof():
-        sites = [site for site in range(1, len(tosses) + 1) if dice.random() < 0.9]
-        return Proof("both", chances={site: read_proof(dice.choice(bounds)) for site in sites})
-
-    def outputs(x):
-        names = {"x": x, "clamp": lambda value, low, high: min(max(value, low), high)}
-        waiting = [((), 1, 1.0)]
-        for chance, after in tosses:
-            p = eval(chance, {**names})  # noqa: S307  texts of this file
-            held = [way for way in waiting if after and way[1] == 0]
-            tossed = [way for way in waiting if way not in held]
-            waiting = held + [((*shown, b), b, mass * (p if b else 1 - p)) for shown, _, mass in tossed for b in (0, 1)]
-        return [(shown, mass) for shown, _, mass in waiting]
 
     def false():
         laws = {x: law(outputs(x)) for x in values}
@@ -346,14 +305,7 @@ def bell(dice):
     return text, proof, false
 
 
-MAKERS = {
-    "coins": coins,
-    "chances": chances,
-    "redrawn": redrawn,
-    "two answers": two_answers,
-    "last": last,
-    "bell": bell,
-}
+MAKERS = {"coins": coins, "redrawn": redrawn, "two answers": two_answers, "last": last, "bell": bell}
 
 
 def fuzz(seeds, rules=RULES, *, first_only=False):

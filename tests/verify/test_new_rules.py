@@ -52,80 +52,31 @@ def test_a_coin_is_turned_at_its_odds(p, claim, holds):
     assert is_proved(tree, (Proof("both", shifts=shifts(_1="#turn(#shift(x) != 0)")),)) == holds
 
 
-@pytest.mark.parametrize(
-    ("kind", "p", "claim", "bound", "holds"),
-    [
-        ("[0,1]", "(1 + 2*c)/4", "ln 3", "ln 3", True),
-        ("[0,1]", "(1 + 2*c)/4", "ln 2.99", "ln 2.99", False),
-        ("[0,1]", "(1 + 2*c)/4", "ln 2.99", "ln 3", False),  # the bound is paid
-        ("[0,1]", "(1 + 2*c)/4", "2*ln 3", "ln 3", True),
-        ("[0,1]", "1 - (1 + 2*c)/4", "ln 3", "ln 3", True),
-        ("[0,1]", "(1 + c)/4", "ln 2", "ln 2", True),  # heads 1/4 and 1/2, tails 3/4 and 1/2
-        ("[0,1]", "1 - (1 + c)/4", "ln 1.5", "ln 1.5", False),  # only tails are within it
-        ("[0,1]", "c/2", "ln 2", "ln 2", False),  # heads may have no chance at all
-        ("[-1,1]", "1/2 + c*(exp(eps) - 1)/(2*(exp(eps) + 1))", "eps", "eps", True),
-        ("[-1,1]", "1/2 + c*(exp(eps) - 1)/(2*(exp(eps) + 1))", "0.99*eps", "0.99*eps", False),
-        ("real", "1/4 + clamp(c, 0, 1)/2", "ln 3", "ln 3", True),
-        ("real", "1/4 + c/2", "ln 3", "ln 3", False),  # it need not be a chance
-        ("[0,1]", "1/2", "0", "0", True),
-    ],
-)
-def test_a_coin_with_another_chance_costs_its_bound(kind, p, claim, bound, holds):
-    tree = read_program(
-        f"P(c : private {kind}) : public int adjacent one; claim {claim}; b :=$ Bernoulli({p}); return b"
-    )
-    assert is_proved(tree, (Proof("both", chances={1: read_proof(bound)}),)) == holds
+BY_A_NUMBER = """P(u : private real list, k : public int) : public int list adjacent all;
+requires size(u) >= 1; requires k >= 1; claim eps; out := []; j := 0; while (j < k) { w := []; i := 0;
+while (i < size(u)) { w := w ++ [exp(eps*u[i]/(2*k))]; i := i + 1 } r :=$ Choice(w); out := out ++ [r]; j := j + 1 }
+return out"""
 
 
-@pytest.mark.parametrize(
-    ("text", "words", "more"),
-    [
-        ("claim ln 3; b :=$ Bernoulli((1 + 2*c)/4); return b", "not turned", {"shifts": {1: "#turn(true)"}}),
-        ("claim ln 3; b :=$ Bernoulli((1 + 2*c)/4); return b", "public", {"chances": {1: "c + 2"}}),
-        ("claim ln 3; b :=$ Uniform(0..1); return b", "no coin", {}),
-        ("claim (ln 3, 1/9); b :=$ Bernoulli((1 + 2*c)/4); return b", "plain claims", {"gauss": ("0", "1")}),
-    ],
-)
-def test_chances_are_bounded_by_what_is_public_and_for_plain_claims(text, words, more):
-    parts = {name: {site: read_proof(node) for site, node in nodes.items()}
-             for name, nodes in more.items() if name != "gauss"}  # fmt: skip
-    gauss = tuple(map(read_proof, more["gauss"])) if "gauss" in more else None
-    proof = replace(Proof("both", chances={1: read_proof("ln 3")}, gauss=gauss), **parts)
-    with pytest.raises(NoProofRule, match=words):
-        conditions_of(read_program(f"P(c : private [0,1]) : public int adjacent one; {text}"), proof)
-
-
-UNEVEN = {
-    "a number as one coin": "P(c : private [-1,1]) : public int adjacent one; claim eps; "
-    "b :=$ Bernoulli(1/2 + c*(exp(eps)-1)/(2*(exp(eps)+1))); return 2*b - 1",
-    "a coin for each person": "P(d : private [0,1] list) : public int list adjacent one; claim ln 3; r := []; i := 0; "
-    "while (i < size(d)) { b :=$ Bernoulli(1/4 + d[i]/2); r := r ++ [b]; i := i + 1 } return r",
-    "two coins": "P(c : private [0,1]) : public int list adjacent one; claim 2*ln 3; "
-    "a :=$ Bernoulli((1+2*c)/4); b :=$ Bernoulli((3-2*c)/4); return [a, b]",
-    "weights by a public number of rounds": "P(u : private real list, k : public int) : public int list adjacent all; "
-    "requires size(u) >= 1; requires k >= 1; claim eps; out := []; j := 0; while (j < k) { w := []; i := 0; "
-    "while (i < size(u)) { w := w ++ [exp(eps*u[i]/(2*k))]; i := i + 1 } r :=$ Choice(w); out := out ++ [r]; "
-    "j := j + 1 } return out",
-}
-
-
-@pytest.mark.parametrize("name", UNEVEN)
-def test_laws_that_differ_by_a_bound_are_proved_and_certified(name):
-    found = verify(read_program(UNEVEN[name]))
+def test_weights_by_a_public_number_of_rounds_are_proved():
+    found = verify(read_program(BY_A_NUMBER))
     assert (found.verdict, found.scope) == ("PROVED", "all")
     assert faults_of(json.loads(json.dumps(found.certificate))) == []
+    assert verify(read_program(BY_A_NUMBER.replace("(2*k)", "k"))).verdict != "PROVED"
 
 
-def test_towers_of_exponents_are_bounds_that_nothing_is_known_of():
-    text = "P(c : private [0,1]) : public int adjacent one; claim {}; b :=$ Bernoulli((1 + 2*c)/4); return b"
-    for bound in ("exp(12)", "exp(1000)", "exp(exp(12))"):
-        assert not is_proved(read_program(text.format("ln 3")), (Proof("both", chances={1: read_proof(bound)}),))
-        assert verify(read_program(text.format(bound))).verdict in ("PROVED", "UNKNOWN")
+def test_of_towers_of_exponents_nothing_is_known():
+    text = "P(c : private real) : public real adjacent one; claim eps; z :=$ Laplace(exp({}), 0); return c + z"
+    for exponent in ("exp(12)", "exp(1000)", "exp(exp(12))"):
+        assert not is_proved(read_program(text.format(exponent)), (Proof("both", shifts=shifts(_1="-#shift(c)")),))
 
 
-@pytest.mark.parametrize(("key", "value"), [("renamed", 1), ("pointwise", 0), ("pointwise", 0.0), ("renamed", False)])
+@pytest.mark.parametrize(("key", "value"), [("pointwise", 0), ("pointwise", 0.0), ("counted", False), ("bell", 0)])
 def test_entries_of_another_type_are_not_read(key, value):
-    document = json.loads(json.dumps(verify(read_program(UNEVEN["two coins"])).certificate))
+    tree = read_program(
+        "P(c : private real) : public real adjacent one; claim eps; z :=$ Laplace(1/eps, 0); return c + z"
+    )
+    document = json.loads(json.dumps(verify(tree).certificate))
     assert faults_of(document) == []
     document["proofs"][0][key] = value
     assert faults_of(document) == ["a proof has entries that no check reads"]

@@ -191,8 +191,6 @@ def _table(program: Program, proof: Proof) -> list[str]:
             cost = _cost(draw, node)
             if draw.number not in followed:
                 shift, cost = "same as the draw of the previous branch", "the same"
-            elif draw.number in proof.chances:
-                cost = f"{show(proof.chances[draw.number])}, which bounds both ratios of its chances"
             elif proof.curve is not None and proof.curve[0] == draw.number:
                 cost = f"{cost}, paid with delta"
             elif program.renyi and cost != "0" and draw.number in proof.curved:

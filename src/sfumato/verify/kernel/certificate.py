@@ -24,7 +24,6 @@ from sfumato.verify.kernel.check import (
     is_open,
     needs_curve,
 )
-from sfumato.verify.kernel.fresh import fresh_names
 from sfumato.verify.kernel.product import Product
 from sfumato.verify.kernel.proof import Proof
 from sfumato.verify.kernel.scope import scoped
@@ -78,12 +77,10 @@ def said(proof: Proof) -> dict[str, Any]:
         **({"bell": True} if proof.bell else {}),
         **({} if proof.curve is None else {"curve": [proof.curve[0], *map(show, proof.curve[1:])]}),
         **({"counted": True} if proof.counted else {}),
-        **({"renamed": True} if proof.renamed else {}),
         **({"one_return": True} if proof.one_return else {}),
         **({"redrawn": True} if proof.redrawn else {}),
         **({} if proof.tail is None else {"tail": [*proof.tail[:2], show(proof.tail[2])]}),
         **({} if proof.last is None else {"last": [*proof.last[:2], *map(show, proof.last[2:])]}),
-        **({"chances": {str(draw): show(node) for draw, node in proof.chances.items()}} if proof.chances else {}),
         **({"curved": sorted(proof.curved)} if proof.curved else {}),
     }
 
@@ -115,14 +112,12 @@ def read(document: dict[str, Any]) -> Proof:
         bool(document.get("bell", False)),
         (int(document["curve"][0]), *_pair(document["curve"][1:])) if "curve" in document else None,
         bool(document.get("counted", False)),
-        bool(document.get("renamed", False)),
         bool(document.get("one_return", False)),
         bool(document.get("redrawn", False)),
         _tail(*document["tail"]) if "tail" in document else None,
         (int(document["last"][0]), str(document["last"][1]), *_pair(document["last"][2:]))
         if "last" in document
         else None,
-        {int(draw): read_proof(text) for draw, text in document.get("chances", {}).items()},
         frozenset(map(int, document.get("curved", ()))),
     )
 
@@ -188,16 +183,13 @@ def proof_faults(
 
 def unread(document: dict[str, Any], program: Program) -> bool:
     """Whether a proof in a certificate says anything that is not read: other keys, or draws that there are not."""
-    proof = read(document)
-    program = fresh_names(program) if proof.renamed else program
-    parts = list(statements(program.body))
+    proof, parts = read(document), list(statements(program.body))
     draws = {part.number for part in parts if isinstance(part, Draw)}
     loops = {part.number for part in parts if isinstance(part, While)}
     known = changed(program.body) | {param.name for param in program.params}
     return (
-        dumps(said(proof) | {"conditions": document["conditions"]}, sort_keys=True)
-        != dumps(document, sort_keys=True)  # as text: true, 1 and 1.0 are three entries
-        or not proof.shifts.keys() | proof.units.keys() | proof.chances.keys() | proof.curved <= draws
+        dumps(said(proof) | {"conditions": document["conditions"]}, sort_keys=True) != dumps(document, sort_keys=True)
+        or not proof.shifts.keys() | proof.units.keys() | proof.curved <= draws
         or not proof.invariants.keys() | proof.ranks.keys() | proof.waits.keys() | proof.unrolled <= loops
         or not proof.scales.keys() | proof.weights.keys() <= known
     )

@@ -130,8 +130,8 @@ class Functions:
         if key not in self._made:
             found = self.terms.fresh(name, whole=False)
             self._made[key] = found
-            inside = self._value(one)
-            if inside is not None and not (name == "exp" and _is_far(inside)):
+            inside = self._value(one)  # of a tower of exponents nothing is known but its sign
+            if inside is not None and not (name == "exp" and max(map(abs, _between(inside))) > 1000):
                 ((((atom, _),), _),) = found.terms
                 self._values[atom] = value = function(inside)
                 low, high = _between(value)
@@ -155,12 +155,6 @@ class Functions:
 
 def _too_large(one: Poly) -> bool:
     return one.constant is not None and abs(one.constant) > 1000
-
-
-def _is_far(exponent: Real) -> bool:
-    """Whether e^exponent has too many digits to be worked out: nothing is known of it but its sign."""
-    low, high = _between(exponent)
-    return max(abs(low), abs(high)) > 1000
 
 
 def _between(value: Real) -> tuple[Fraction, Fraction]:

@@ -11,7 +11,6 @@ from dataclasses import replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
-from sfumato.verify.kernel.chances import weighed
 from sfumato.verify.kernel.curves import meets_curve
 from sfumato.verify.kernel.polynomial import Poly, number
 from sfumato.verify.kernel.redraws import LAWS
@@ -64,8 +63,6 @@ def shifted_draw(product: Product, draw: Draw, state: State) -> None:
             _chosen_by_bounds(product, draw, state, draw.args[0].name)
         case "Choice" if (weights := _logarithms(product, draw, state)) is not None:
             _chosen(product, draw, state, weights)
-        case "Bernoulli" if draw.number in product.proof.chances:
-            _weighed(product, draw, state)
         case _:
             _alike(product, draw, state)
 
@@ -234,17 +231,6 @@ def _alike(product: Product, draw: Draw, state: State) -> None:
         _pay(product, draw, state, cost)
         shift = other - found
     state.values[draw.name] = PairedNumber(found, found + shift, whole)
-
-
-def _weighed(product: Product, draw: Draw, state: State) -> None:
-    """The same side in both runs, for a bound on the ratios of chances (chances.py)."""
-    if draw.number in product.proof.shifts and product.proof.shifts[draw.number] != ZERO:
-        raise NoProofRule("a coin whose chances differ is not turned")
-    chance = product.runs.value(draw.args[0], state)
-    low, high, whole = _range(product, draw, state, [chance])
-    found = drawn(product, draw, state, (low, ">="), (high, "<="), whole=whole)
-    _pay(product, draw, state, weighed(product, draw, state))
-    state.values[draw.name] = PairedNumber(found, found, whole)
 
 
 def _range(product: Product, draw: Draw, state: State, args: list[Any]) -> tuple[Poly | None, Poly | None, bool]:

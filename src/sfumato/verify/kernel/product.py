@@ -34,7 +34,7 @@ Proof: fix x, x' (and an output O in pointwise mode). Run P on x with noise h = 
     or of neither; then there is another one of the opposite case. (9) One draw may be paid with delta instead
     (curves.py), or its far values left to delta (tails.py). (10) A draw that is made until something holds costs
     twice (redraws.py). (11) One draw of a loop may be thought of as made last (lastly.py). (12) Claims about Rényi
-    divergence charge squares, or curves (renyi.py). (13) A coin may have another chance in the second run (chances.py).
+    divergence charge squares, or curves (renyi.py).
 Reference: Albarghouthi, Hsu, POPL 2018; Wang, Ding, Wang, Kifer, Zhang, CCS 2020 (randomness alignment); Smith,
     Thakurta, 2022 (fully adaptive composition for Gaussian differential privacy).
 Checked by: verify::wrong_programs_are_never_proved, verify::proved_implies_true_by_enumeration,
@@ -50,11 +50,9 @@ import z3
 from sfumato.verify.kernel import lastly
 from sfumato.verify.kernel.allowed import check_allowed
 from sfumato.verify.kernel.bell import check_bell
-from sfumato.verify.kernel.chances import check_chances
 from sfumato.verify.kernel.coins import counted_coins
 from sfumato.verify.kernel.curves import check_curve
 from sfumato.verify.kernel.evaluate import Evaluator, State
-from sfumato.verify.kernel.fresh import fresh_names
 from sfumato.verify.kernel.kinds import kinds_of
 from sfumato.verify.kernel.lastly import LAST, check_last, with_ghosts
 from sfumato.verify.kernel.late import late
@@ -101,7 +99,6 @@ class Product:
         loops = {part.number for part in statements(program.body) if isinstance(part, While)}
         endless = frozenset(loops - proof.ranks.keys() - proof.unrolled)
         self.endless = endless
-        program = fresh_names(program) if proof.renamed else program
         program = counted_coins(program) if proof.counted else program
         if proof.redrawn:
             if proof.pointwise or proof.one_return or proof.gauss is not None:
@@ -160,7 +157,6 @@ class Product:
         self.start = start
         self._check_claim()
         check_renyi(self)
-        check_chances(self)
         self.curve = None if self.proof.curve is None else check_curve(self)
         if self.proof.bell:
             check_bell(self)

@@ -35,7 +35,6 @@ class Proof:
     curve: tuple[int, Expr, Expr] | None = None
     """A draw whose loss is met by delta, a bound of what other draws cost, and of how far this one is moved."""
     counted: bool = False  # whether the proof is about the program whose counted coins are one draw (coins.py)
-    renamed: bool = False  # whether the proof is about the program with new names behind loops (fresh.py)
     one_return: bool = False  # whether the proof is about the program with one return at its end (returns.py)
     redrawn: bool = False  # whether the proof is about the program whose redrawn noise is one draw (redraws.py)
     tail: tuple[int, str, Expr] | None = None
@@ -44,8 +43,6 @@ class Proof:
     """A draw of a loop that is made last (lastly.py), whether it is compared with the greatest or the least, what is
     added to its noise, and how far it is moved.
     """
-    chances: dict[int, Expr] = field(default_factory=dict)
-    """Coins whose chances differ: how many nats the ratio of chances of either side is at most (chances.py)."""
     curved: frozenset[int] = frozenset()
     """In a Rényi claim (renyi.py): draws that are charged by their own curve. Their unit is how far they are moved at
     most, in nats.

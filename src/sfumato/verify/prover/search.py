@@ -10,14 +10,13 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from itertools import islice
-from math import ceil, floor, isfinite
+from math import ceil, floor
 
 from sfumato.verify.cases import Dice, Maker, to_floats
 from sfumato.verify.effort import PROOF, EffortSpent, is_spent, limited, spend
 from sfumato.verify.kernel.check import conditions_of, first_open
 from sfumato.verify.kernel.coins import counted_coins
 from sfumato.verify.kernel.evaluate import Condition
-from sfumato.verify.kernel.fresh import fresh_names
 from sfumato.verify.kernel.inputs import directions
 from sfumato.verify.kernel.lastly import MOST, with_ghosts
 from sfumato.verify.kernel.late import late
@@ -28,6 +27,7 @@ from sfumato.verify.kernel.returns import OUTPUT, one_return
 from sfumato.verify.kernel.turned import TURN, odds
 from sfumato.verify.kernel.uncovered import NoProofRule
 from sfumato.verify.prover.counters import counted
+from sfumato.verify.prover.fresh import fresh_names, renamed_proof
 from sfumato.verify.prover.guess import LoopCandidates
 from sfumato.verify.prover.houdini import settled, trimmed
 from sfumato.verify.prover.lastly import Extremes, lasts_to_try, moved_last
@@ -82,11 +82,25 @@ def search(program: Program, hints: tuple[Expr, ...] = ()) -> Attempt:
     """A proof of the claim in every direction. Hints are candidates for invariants, and no more than that. Where
     loops share variables that have nothing to do with each other, these have names of their own.
     """
-    fresh = fresh_names(program)
+    fresh, given = fresh_names(program)
     attempt = _search_forms(fresh, hints)
     if fresh == program or attempt.proofs is None:
         return attempt
-    return replace(attempt, proofs=tuple(replace(proof, renamed=True) for proof in attempt.proofs))
+    return _with_given_names(program, attempt, given) or _search_forms(program, hints)
+
+
+def _with_given_names(program: Program, attempt: Attempt, given: dict[str, str]) -> Attempt | None:
+    """The proofs in the program's own names; candidates that do not hold in them are dropped."""
+    proofs = []
+    for proof in attempt.proofs or ():
+        try:
+            own, open_condition = settled(program, renamed_proof(proof, given))
+        except (NoProofRule, EffortSpent):
+            return None
+        if open_condition is not None:
+            return None
+        proofs.append(own)
+    return replace(attempt, proofs=tuple(proofs))
 
 
 def _search_forms(program: Program, hints: tuple[Expr, ...]) -> Attempt:
@@ -224,8 +238,7 @@ def _tried(
         bench.curved = paid if isinstance(paid, frozenset) else frozenset()
         trials = _trials(program, bench, case, answers)
         for shifts in islice(_survivors(program, bench, trials, answers), SURVIVORS):
-            odd = {site for trial in trials for site in trial.odds}
-            for own in _units(program, shifts, odd):
+            for own in _units(program, shifts):
                 units = own | _farthest(program, bench, trials)
                 try:
                     begun = Proof(direction, pointwise, shifts, units, case=case, tail=bench.tail, curved=bench.curved)
@@ -276,7 +289,7 @@ def _with_last(program: Program, proof: Proof, stuck: list[Condition]) -> Proof 
     if len(kept) < len(trials) * 9 // 10:  # some fail because two noisy values are the same, which has no chance
         return None
     trials = kept
-    units = next(_units(program, proof.shifts, set()))
+    units = next(_units(program, proof.shifts))
     try:
         guessed = _with_guesses(bench, trials, replace(proof, units=units), ())
         found, open_condition = settled(program, guessed)
@@ -356,9 +369,9 @@ def _with_sum(sizes: list[int], total: int) -> Iterator[tuple[int, ...]]:
             yield (place, *rest)
 
 
-def _units(program: Program, shifts: dict[int, Expr], odd: set[int]) -> Iterator[dict[int, Expr]]:
+def _units(program: Program, shifts: dict[int, Expr]) -> Iterator[dict[int, Expr]]:
     """In what to count what is spent: in 1/scale, so that it is the shift; or in epsilon, so that sizes cancel. Coins
-    that are turned count in the logarithm of their odds, `odd` ones, whose chances differ, in the claim.
+    that are turned count in the logarithm of their odds.
     """
     fixed = ({param.name for param in program.params} | {"eps", "delta"}) - changed(program.body)
     own: dict[int, Expr] = {}
@@ -379,9 +392,6 @@ def _units(program: Program, shifts: dict[int, Expr], odd: set[int]) -> Iterator
                 own[statement.number] = _rate(scale)
         elif isinstance(statement, Draw) and _is_turn(shifts.get(statement.number)):
             own[statement.number] = _odds(program, statement)
-        elif isinstance(statement, Draw) and statement.number in odd:
-            public = {param.name for param in program.params if not param.private} | {"eps", "delta"}
-            own[statement.number] = program.claim[0] if names(program.claim[0]) <= public & fixed else EPS
     yield own
     whole = [param.name for param in program.params if not param.private and param.type.kind == "int"]
     divided = {
@@ -437,12 +447,10 @@ def _divides(node: Expr, name: str) -> bool:
 
 def _with_guesses(bench: Bench, trials: list[Trial], proof: Proof, hints: tuple[Expr, ...]) -> Proof:
     """The proof with candidates for every loop."""
-    scales, chances = _scales(bench, trials), _chances(bench, trials, proof.units)
-    bench.bounds = {site: bench.runner.code(bound) for site, bound in chances.items()}
+    scales = _scales(bench, trials)
     for trial in trials:
         trial.sights.clear()
         bench.passes(trial, proof.shifts, pointwise=proof.pointwise, watch=proof.units)
-    bench.bounds = {}
     invariants, ranks = {}, {}
     for loop in statements(bench.program.body):
         if isinstance(loop, While):
@@ -461,7 +469,7 @@ def _with_guesses(bench: Bench, trials: list[Trial], proof: Proof, hints: tuple[
     gauss = _bounds(bench.program, trials)
     return replace(
         proof, scales=scales, invariants=invariants, ranks=ranks, waits=bench.waits,
-        weights=_weights(bench, trials, proof.units), chances=chances,
+        weights=_weights(bench, trials, proof.units),
         gauss=gauss, normal=_numbers(bench, gauss), curve=_curve(bench, trials),
     )  # fmt: skip
 
@@ -521,18 +529,6 @@ def _weights(bench: Bench, trials: list[Trial], units: dict[int, Expr]) -> dict[
             low = floor(min(ends[0] / code(trial.one) for ends, trial in seen) * 12 + 1e-9)
             high = ceil(max(ends[1] / code(trial.one) for ends, trial in seen) * 12 - 1e-9)
             found[arg.name] = scaled(unit, Fraction(low, 12)), scaled(unit, Fraction(high, 12))
-    return found
-
-
-def _chances(bench: Bench, trials: list[Trial], units: dict[int, Expr]) -> dict[int, Expr]:
-    """By how many units the chances of coins were seen to differ at most, in twelfths."""
-    found: dict[int, Expr] = {}
-    for site in sorted({site for trial in trials for site in trial.odds}):
-        code = bench.runner.code(units[site])
-        seen = [trial.odds[site] / code(trial.one) for trial in trials if site in trial.odds]
-        if not isfinite(max(seen)):
-            raise NoProofRule("a side of a coin that one run never shows")
-        found[site] = scaled(units[site], Fraction(ceil(max(seen) * 12 - 1e-9), 12))
     return found
 
 

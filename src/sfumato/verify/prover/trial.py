@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from math import exp, inf, log, tanh
+from math import exp, log, tanh
 from typing import Any
 
 from sfumato.verify.cases import AdjacentCase, Dice, to_floats
@@ -48,7 +48,6 @@ class Trial:
     sights: dict[int, list[Sight]] = field(default_factory=dict)
     pure: float = 0.0  # what the last run spent
     ratios: dict[int, tuple[float, float]] = field(default_factory=dict)  # of the weights of choices, in nats
-    odds: dict[int, float] = field(default_factory=dict)  # by how many nats chances of coins differ at most
     far: float = 0.0  # how far the draw that is paid with delta was moved, in nats
     squares: float = 0.0  # and the squares of its Gaussian shifts
     moves: dict[int, float] = field(default_factory=dict)  # how far each Gaussian noise was moved
@@ -68,7 +67,6 @@ class Bench:
             next(iter(found.values()), None) for found in (answers_of(program), second_answers(program))
         )
         self.runner = Runner(program, exact=False)
-        self.bounds: dict[int, Callable[[Env], Any]] = {}  # what coins cost whose chances differ
         self.again = made_again(program)  # draws that cost twice
         self._ghosts: dict[int, tuple[Ghost, Expr]] = {}
 
@@ -131,11 +129,12 @@ class Bench:
                 shift = self._shift(first, ones, twos, noise, shifts)
                 gauss = first.draw.law == "Gauss" and len(self.program.claim) != 1
                 squared = gauss and not self.program.renyi
-                _note_ratios(trial, first, second)
+                if first.draw.law == "Choice" and isinstance(first.draw.args[0], Var):
+                    _widen(trial.ratios, first.draw.number, _ratios(first.args[0], second.args[0]))
                 if first.draw.number == self.curve:
                     price = _distance(first, second, shift)
                 else:
-                    price = _square(first, second, shift) if gauss else self._priced(trial, first, second, noise, shift)
+                    price = _square(first, second, shift) if gauss else priced(first, second, noise, shift)
                 if price is None:
                     return False
                 if squared:
@@ -161,12 +160,6 @@ class Bench:
                 return self._ends(trial, first[0], second[0], cost, pointwise=pointwise)
             else:
                 return False
-
-    def _priced(self, trial: Trial, first: AtDraw, second: AtDraw, noise: float, shift: float) -> float | None:
-        """What it costs to move noise; a coin whose chances differ costs its bound, where one is set."""
-        if first.draw.number in self.bounds and first.args != second.args:
-            return float(self.bounds[first.draw.number](trial.one))
-        return priced(first, second, noise, shift)
 
     def _charged(self, trial: Trial, draw: Draw, price: float) -> tuple[float, float]:
         """What a draw counts towards its unit, and at least how much it is charged: a Rényi claim has curves."""
@@ -312,8 +305,6 @@ def priced(first: AtDraw, second: AtDraw, noise: float, shift: float) -> float |
         return float(shift * -log(first.args[0])) if landed else None
     if first.draw.law == "Choice" and first.args != second.args:
         return _chosen(first.args[0], second.args[0], int(noise)) if not shift else None
-    if first.draw.law == "Bernoulli" and first.args != second.args:
-        return _apart(first, second) if not shift else None
     if first.args[:1] != second.args[:1]:
         return None
     if first.draw.law == "Bernoulli" and shift:
@@ -367,26 +358,9 @@ def _ratios(first: Any, second: Any) -> tuple[float, float]:
     return min(moved), max(moved)
 
 
-def _note_ratios(trial: Trial, first: AtDraw, second: AtDraw) -> None:
-    """Keep how far weights of choices and chances of coins differ."""
-    draw = first.draw
-    if draw.law == "Choice" and isinstance(draw.args[0], Var):
-        _widen(trial.ratios, draw.number, _ratios(first.args[0], second.args[0]))
-    if draw.law == "Bernoulli" and first.args != second.args:
-        trial.odds[draw.number] = max(_apart(first, second), trial.odds.get(draw.number, 0.0))
-
-
 def _widen(ranges: dict[int, tuple[float, float]], site: int, seen: tuple[float, float]) -> None:
     low, high = ranges.get(site, seen)
     ranges[site] = min(low, seen[0]), max(high, seen[1])
-
-
-def _apart(first: AtDraw, second: AtDraw) -> float:
-    """By how many nats one side of a coin is at most likelier in the first run: without an end where the second run
-    never shows it.
-    """
-    sides = [(first.args[0], second.args[0]), (1 - first.args[0], 1 - second.args[0])]
-    return max(log(p / q) if q > 0 else inf for p, q in sides if p > 0)
 
 
 def _chosen(first: Any, second: Any, place: int) -> float | None:

@@ -1,43 +1,33 @@
-"""Verify, kernel: a new name for each new use of a variable. Comes in: a program. Goes out: the same program, in which
+"""Verify, prover: a new name for each new use of a variable. Comes in: a program. Goes out: the same program, in which
 a variable that is given a new value between two loops has another name from there on.
 
-Invariants speak of variables by name: where a second loop counts with the counter of the first, what is known of the
-first is forgotten. Two names keep them apart.
+Invariants speak of variables by name: where a second loop counts with the counter of the first, candidates for one are
+mixed with what is known of the other. Two names keep them apart while a proof is searched; the proof is told in the
+program's own names, and the kernel checks it so.
 
-Guarantee: on every input the rewritten program does what the program does.
-Proof: only a statement of the outermost block, `x := e` or a draw, gives a variable a new name, if a loop before it
-    assigns x and x is no parameter. It is run at most once, after all that stands before it and before all that
-    stands behind it. Its own expressions are read before x is assigned, so they keep the old name; whatever stands
-    behind it reads and assigns the new one, which nothing else has. So both programs pass the same states, but for the
-    names. A loop of the outermost block also has a new name of its own for a variable that each of its rounds assigns
-    before anything in it reads it, and whose value nothing behind the loop reads: there the old name keeps what it had
-    before the loop, and is given another value before it is read.
-Reference: Cytron, Ferrante, Rosen, Wegman, Zadeck, TOPLAS 1991 (static single assignment).
-Checked by: verify::new_names_keep_outputs, verify::what_the_kernel_accepts_is_true
+A statement of the outermost block, `x := e` or a draw, gives a variable a new name if a loop before it assigns x and x
+is no parameter: whatever stands behind it reads and assigns the new one. A loop of the outermost block also has a new
+name of its own for a variable that each of its rounds assigns before anything in it reads it, and whose value nothing
+behind the loop reads.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 
+from sfumato.verify.kernel.proof import Proof
 from sfumato.verify.kernel.uncovered import NoProofRule
+from sfumato.verify.prover.rewrite import replaced
 from sfumato.verify.tree import (
-    Again,
     Assign,
-    Binary,
     Draw,
     Expr,
-    FunctionCall,
     If,
-    Index,
-    Num,
     Program,
     Return,
-    SequenceLiteral,
     Skip,
     Stmt,
-    TruthLiteral,
-    Unary,
     Var,
     While,
     changed,
@@ -47,28 +37,33 @@ from sfumato.verify.tree import (
 )
 
 
-def fresh_names(program: Program) -> Program:
-    """The program with a new name wherever the outermost block gives another value to what a loop has changed."""
+def fresh_names(program: Program) -> tuple[Program, dict[str, str]]:
+    """The program with a new name wherever the outermost block gives another value to what a loop has changed, and the
+    old names of the new ones.
+    """
     taken = {name for part in statements(program.body) for node in expressions(part) for name in names(node)}
     taken |= changed(program.body) | {param.name for param in program.params} | {"eps", "delta"}
     given = {param.name for param in program.params} | {"eps", "delta"}
     now: dict[str, str] = {}
     looped: set[str] = set()
+    old: dict[str, str] = {}
     body: list[Stmt] = []
     for place, statement in enumerate(program.body):
         if isinstance(statement, Assign | Draw) and statement.name in looped - given:
             new = _unused(statement.name, taken)
             body.append(_renamed(statement, now, new))
-            now[statement.name] = new
+            now[statement.name], old[new] = new, statement.name
         elif isinstance(statement, While):
             rest = program.body[place + 1 :]
             shared = sorted(changed(statement.body) & looped - given)
             own = [name for name in shared if _is_local(name, statement) and _is_dead(name, rest)]
-            body.append(_renamed(statement, now | {name: _unused(name, taken) for name in own}))
+            inside = {name: _unused(name, taken) for name in own}
+            body.append(_renamed(statement, now | inside))
+            old |= {new: name for name, new in inside.items()}
             looped |= changed(statement.body)
         else:
             body.append(_renamed(statement, now))
-    return replace(program, body=tuple(body))
+    return replace(program, body=tuple(body)), old
 
 
 def _is_local(name: str, loop: While) -> bool:
@@ -125,25 +120,26 @@ def _renamed(statement: Stmt, now: dict[str, str], new: str | None = None) -> St
             return replace(statement, value=told(value))
         case Skip(moved=None):
             return statement
-        case Skip() | Again():
-            raise NoProofRule("names are given before draws are moved")
-    raise NoProofRule("a statement of an unknown kind")
+    raise NoProofRule("names are given before draws are moved")
 
 
-def _told(node: Expr, now: dict[str, str]) -> Expr:
-    match node:
-        case Var(name=name):
-            return replace(node, name=now.get(name, name))
-        case Unary(arg=arg):
-            return replace(node, arg=_told(arg, now))
-        case Binary(left=left, right=right):
-            return replace(node, left=_told(left, now), right=_told(right, now))
-        case FunctionCall(args=args):
-            return replace(node, args=tuple(_told(arg, now) for arg in args))
-        case Index(base=base, index=index):
-            return replace(node, base=_told(base, now), index=_told(index, now))
-        case SequenceLiteral(items=items):
-            return replace(node, items=tuple(_told(item, now) for item in items))
-        case Num() | TruthLiteral():
-            return node
-    raise NoProofRule("an expression of an unknown kind")
+def _told(node: Expr, now: Mapping[str, str]) -> Expr:
+    return replaced(node, {name: Var(new) for name, new in now.items()})
+
+
+def renamed_proof(proof: Proof, now: Mapping[str, str]) -> Proof:
+    """The proof in other names."""
+
+    def each(nodes: dict[int, Expr]) -> dict[int, Expr]:
+        return {place: _told(node, now) for place, node in nodes.items()}
+
+    return replace(
+        proof,
+        shifts=each(proof.shifts),
+        units=each(proof.units),
+        ranks=each(proof.ranks),
+        waits=each(proof.waits),
+        invariants={loop: tuple(_told(node, now) for node in nodes) for loop, nodes in proof.invariants.items()},
+        scales={now.get(name, name): node for name, node in proof.scales.items()},
+        weights={now.get(name, name): ends for name, ends in proof.weights.items()},
+    )
