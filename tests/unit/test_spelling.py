@@ -90,4 +90,4 @@ def test_no_other_part_of_a_query_is_refused_by_a_name_of_the_parsers(sql):
 
 
 def test_what_was_named_by_the_parser_is_named_as_it_was_written():
-    assert "function md5 is not supported" in refusal("SELECT md5(street) FROM patient").message
+    assert "function sha256 is not supported" in refusal("SELECT sha256(street) FROM patient").message
