@@ -251,14 +251,18 @@ INTERSECT, ROLLUP, CUBE and GROUPING SETS, windows over one person's rows and ov
 LATERAL, VALUES, `unnest` of a written list, `generate_series` of written ends, QUALIFY, FETCH, named windows and
 DISTINCT ON. WITH RECURSIVE works over public tables and written values, up to 300 rows, and over released rows, up to
 1,000; `array_agg`, `string_agg`, `json_agg`, `json_object_agg` and RANGE with a distance over public and released rows.
-`json_build_object`, `row_to_json` and `to_json` make JSON of one row. `x > ALL (SELECT …)` and `ANY` compare with
+`json_build_object`, `row_to_json` and `to_json` make JSON of one row. A name in JSON cannot be NULL, and which groups a
+release has is known only after its charge: a name that may be NULL is refused, unless a condition excludes it
+(`WHERE area IS NOT NULL`) or COALESCE replaces it. `x > ALL (SELECT …)` and `ANY` compare with
 public and released values and with the same person's. Names without quotes are found in any case; ORDER BY, HAVING and
 QUALIFY may say names of the select list.
 
 Times are in UTC. `x AT TIME ZONE 'Europe/Paris'` and `date_trunc('day', x, 'Europe/Paris')` take names of the tz
 database, of a timestamp with bounds. `SET TIME ZONE` with another zone than UTC is kept, and what depends on it
 (`timestamptz`, `AT TIME ZONE`, `to_timestamp`) is then refused; `now()` and `current_date` are the day in UTC. In
-regular expressions `\\d`, `\\w` and `\\s` stand for ASCII characters.
+regular expressions `\\d`, `\\w` and `\\s` stand for ASCII characters. Formats of `to_date` and `to_timestamp` name a
+year, and put other letters into double quotes: `YYYY-MM-DD"T"HH24:MI:SS`. `upper` and `lower` change letters one for
+one, as PostgreSQL does in the locale C.UTF-8: ß has no capital there, and ICU's locales write SS.
 
 A column without bounds and grid can be counted and filtered by, not summed. Keys with a declared list or bounds are
 public keys: each of them is shown. Other keys go through partition selection, which uses delta.

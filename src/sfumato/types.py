@@ -93,11 +93,22 @@ def told(number: Fraction | int) -> str:
     return f"about {'-' if number < 0 else ''}1e{digits}"
 
 
+_SMALLEST = Fraction(1, 10**100)
+
+
 def positive(value: object, what: str) -> Fraction:
     """A number above zero, or one clear error that says what is allowed."""
     number = as_written(value, what)
     if number <= 0:
         raise InputError(f"{what} must be above 0, but is {told(number)}")
+    return number
+
+
+def sized(value: object, what: str) -> Fraction:
+    """A number above zero that floats can compute with: its square is one, too, and so is one over it."""
+    number = positive(value, what)
+    if not _SMALLEST <= number <= 1 / _SMALLEST:
+        raise InputError(f"{what} must be between 1e-100 and 1e100, but is {told(number)}")
     return number
 
 

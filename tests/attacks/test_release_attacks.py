@@ -16,6 +16,7 @@ from sfumato.attacks.graph import attack_graph, sample_graph
 from sfumato.attacks.minimality import posterior_of_minimality
 from sfumato.attacks.releases import RELEASE_ATTACKS, view
 from sfumato.cli.attack_release import releases
+from sfumato.errors import InputError
 
 
 def write(path, head, rows):
@@ -205,3 +206,56 @@ def test_nothing_is_certain_where_others_fit_the_row_too(tmp_path):
     alone = view(release, knowledge, None)
     assert not any(alone.has_rows_for_all(i) for i in range(60))
     assert not view(release, replace(knowledge, others=(), only="age < 2000"), None).has_rows_for_all(0)
+
+
+RESPELT = {
+    "upper": str.upper, "star": lambda _: "*", "blank": lambda one: f" {one} ",
+    "comma": lambda one: one.replace(".", ","),
+    "point": lambda one: one.replace(",", "."), "zeros": lambda one: f"{one}.0", "more zeros": lambda one: f"0{one}",
+    "german": lambda one: ".".join(reversed(one.split("-"))), "american": lambda one: "/".join(one.split("-")),
+    "set": lambda one: f"{one}|other", "yes": lambda one: {"true": "yes", "false": "no"}.get(one, one), "as is": str,
+    "short": lambda one: one[:1], "bits": lambda one: {"true": "1", "false": "0"}.get(one, one), "none": lambda _: "",
+}  # fmt: skip
+SECRETS = [
+    ("hiv", "flu", "none"), ("1.0", "2.5", "3.0"), ("1", "2", "3"), ("2020-01-02", "2020-02-01", "2021-03-03"),
+    ("true", "false"), ("", "flu", "hiv"), ("2020-01-02 10:00:00", "2020-01-02 11:30:00"), ("1,0", "2,5"),
+]  # fmt: skip
+
+
+def attacked(raw, release, secret):
+    """The reports of all attacks, or why there are none."""
+    try:
+        return releases("all", raw, [str(release)], **of(secret))[0], ""
+    except InputError as error:
+        return [], error.message
+
+
+@pytest.mark.parametrize("secrets", SECRETS, ids=lambda one: one[0] or "empty")
+def test_no_certain_claim_is_wrong_however_the_secret_is_spelt(secrets, tmp_path):
+    """The secret column respelt or generalised: whatever is not read as the original value is one error."""
+    rows = [(str(i), secrets[i % len(secrets)]) for i in range(24)]
+    raw = write(tmp_path / "raw.csv", ("age", "v"), rows)
+    seen = {"read": 0, "refused": 0}
+    for form, respell in RESPELT.items():
+        for some in (secrets, secrets[:1]):  # all values, or one of them
+            shown = {value: respell(value) if value in some else value for value in secrets}
+            release = write(tmp_path / "release.csv", ("age", "v"), [(age, shown[value]) for age, value in rows])
+            for secret in (f"v={secrets[0]}" if secrets[0] else "v=flu", "v"):
+                reports, refusal = attacked(raw, release, secret)
+                if refusal:
+                    assert any(f'"{text}"' in refusal for text in shown.values()) or "nobody has" in refusal, form
+                    seen["refused"] += "nobody has" not in refusal
+                    continue
+                assert all(one.certain == one.certain_right for one in reports), (form, secret)
+                linking = next(one for one in reports if one.attack == "linking")
+                assert linking.certain == len(rows) or (form, secrets[0]) == ("none", ""), (form, secret)
+                seen["read"] += 1
+    assert min(seen.values()) >= 4, seen
+
+
+def test_a_library_that_knows_no_values_claims_nothing_of_labels(tmp_path):
+    people = [{"age": i} for i in range(4)]
+    for value, text in (("hiv", "HIV"), ("hiv", "*"), ("hiv", "hiv|flu"), (1.5, "1,5"), (True, "yes")):
+        release = write(tmp_path / "r.csv", ("age", "v"), [(str(i), text) for i in range(4)])
+        with pytest.raises(InputError, match="nobody's value"):
+            view(release, knowledge_of(people, SecretFact("v", value)), None)

@@ -11,7 +11,7 @@ import pytest
 from sfumato import design
 from sfumato.design.compose import pairs, worst_pair
 from sfumato.design.exact import dot, non_negative, solve
-from sfumato.design.level import as_level
+from sfumato.design.level import Level, as_level
 from sfumato.errors import InputError
 from sfumato.mechanisms import (
     Channel,
@@ -413,6 +413,28 @@ def test_a_truncated_density_has_its_mass_in_atoms():
 def test_what_cannot_be_made_is_one_clear_error(given, says):
     with pytest.raises(InputError, match=says):
         given()
+
+
+def test_levels_are_parts_of_each_other_exactly_where_their_odds_are_powers_of_one_number():
+    dice = random.Random(3)
+    for _ in range(200):
+        base = F(dice.randint(2, 30), dice.randint(1, 29))
+        base = base if base > 1 else 1 / base if base < 1 else F(3, 2)
+        a, b, times = dice.randint(1, 9), dice.randint(1, 9), F(dice.randint(1, 9), dice.randint(1, 9))
+        assert Level(times, base**a).parts_of(Level(F(1), base**b)) == times * a / b
+    assert as_level("ln 1e900").parts_of(as_level("ln 10")) == 900
+    assert as_level("3").parts_of(as_level("2")) == F(3, 2)
+    for one, two in (
+        ("ln 2", "ln 3"),
+        ("ln 4", "1"),
+        ("1", "ln 4"),
+        ("ln 12", "ln 18"),
+        ("ln 6", "ln 2"),
+        ("ln 3/2", "ln 9/2"),
+    ):
+        parts = as_level(one).parts_of(as_level(two))
+        assert isinstance(parts, Real)
+        assert float(parts) == pytest.approx(float(as_level(one).epsilon) / float(as_level(two).epsilon))
 
 
 def test_levels_are_exact_where_they_can_be():

@@ -305,6 +305,29 @@ def test_columns_sort_charts_download_and_long_lines_are_thinned(tab, odd, tmp_p
     assert not ana.troubles
 
 
+def test_a_date_beside_another_key_is_a_line_for_each_of_its_values(tab, odd, tmp_path):
+    ana = tab(odd)
+    page = ana.page
+    ana.ready()
+    ana.write(
+        "SELECT colour IS NULL AS missing, date_trunc('month', day) AS month, COUNT(*) AS n FROM people GROUP BY 1, 2"
+    )
+    ana.ask()
+    rows = page.locator("#result tbody tr").all_inner_texts()
+    places = {"false": 0, "true": 0}
+    for row in rows:
+        missing, month = row.split("\t")[:2]
+        places[missing] += month.strip() != "NULL"
+    assert page.locator("#result svg.chart polyline.path").count() == 2
+    assert page.locator("#result svg.chart circle").count() == sum(places.values()) >= 24
+    assert page.locator("#result svg.chart line.path").count() == 2  # the legend
+    assert page.locator("#result svg.chart text.name").all_text_contents() == ["missing: false", "missing: true"]
+    if len(rows) > sum(places.values()):
+        expect(page.locator("#result figcaption")).to_contain_text("Rows without a month are not drawn")
+    page.locator("#result figure").screenshot(path=tmp_path / "lines.png")
+    assert not ana.troubles
+
+
 def test_an_unknown_number_has_no_bar(tab, odd):
     ana = tab(odd)
     page = ana.page

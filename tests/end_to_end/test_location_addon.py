@@ -521,7 +521,7 @@ def test_a_person_sees_that_the_budget_of_the_day_is_spent(chrome, site):
     own.wait_for_function("document.querySelector('#budget').textContent.includes('wherever you are, until')")
     own.goto(chrome.service_workers[0].url.replace("background.js", "options.html"))
     own.wait_for_function("document.querySelector('#spent').textContent.includes('20 of 20 spent today: sites get')")
-    store(chrome, spend.format("h.day -= 24 * 3600 * 1000;"))  # the next day
+    store(chrome, spend.format("h.seen -= 24 * 3600 * 1000;"))  # the next day
     page.evaluate(ONCE)
     wait_until(lambda: store(chrome, badge) == "")
     assert store(chrome, "return (await chrome.storage.local.get('trace:medium'))['trace:medium'].spent") in (1, 5)

@@ -548,13 +548,38 @@ def test_an_event_is_priced_exactly(place):
         ledger.verify()
 
 
+def _wait_for_a_standby(address, admin):
+    """Name a standby that is not there, and wait until commits wait for it: processes hear of it one by one."""
+    admin.execute("CREATE TABLE probe (i int)")
+    admin.execute("ALTER SYSTEM SET synchronous_standby_names = 'ghost'")
+    admin.execute("SELECT pg_reload_conf()")
+    ended, last = 0, time.monotonic() + 60
+    while not ended and time.monotonic() < last:
+        with psycopg.connect(address) as client, suppress(psycopg.OperationalError):
+            client.execute("INSERT INTO probe VALUES (1)")
+            thread = threading.Thread(target=_commit, args=(client,))
+            thread.start()
+            while thread.is_alive() and not ended:
+                ended = len(admin.execute(_END_WAITING).fetchall())
+                time.sleep(0.05)
+            thread.join(60)
+    assert ended
+
+
+def _commit(client):
+    with suppress(psycopg.OperationalError):
+        client.commit()
+
+
+_END_WAITING = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE wait_event = 'SyncRep'"
+
+
 def test_a_commit_that_no_standby_has_is_not_believed_after_its_connection_was_ended():
     """Found on the server again, it may be lost with the server: the look for it waits for the standby, too."""
     with pgserver.cluster() as made, psycopg.connect(made.address, autocommit=True) as admin:
         ledger = Ledger.open(pgserver.fresh(made.address), data_id="d", composition="pure", epsilon=10, busy=0.5)
         charge = {"question": "q", "epsilon": 1, "version": "1", "text": "t"}
-        admin.execute("ALTER SYSTEM SET synchronous_standby_names = 'ghost'")
-        admin.execute("SELECT pg_reload_conf()")
+        _wait_for_a_standby(made.address, admin)
         told = []
 
         def debit():
@@ -567,8 +592,7 @@ def test_a_commit_that_no_standby_has_is_not_believed_after_its_connection_was_e
         thread.start()
         ended, last = 0, time.monotonic() + 60
         while thread.is_alive() and time.monotonic() < last:
-            waiting = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE wait_event = 'SyncRep'"
-            ended += len(admin.execute(waiting).fetchall())
+            ended += len(admin.execute(_END_WAITING).fetchall())
             time.sleep(0.1)
         admin.execute("ALTER SYSTEM RESET synchronous_standby_names")
         admin.execute("SELECT pg_reload_conf()")

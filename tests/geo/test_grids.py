@@ -20,13 +20,19 @@ from sfumato.geo.grid_channels import (
     adversary_error,
     as_fractions,
     bayes_error,
+    calibrate_planar,
     certified,
+    certified_rows,
     cloaking,
     expected_loss,
+    fractions_of_logs,
+    needed_epsilon,
     planar,
+    planar_logs,
 )
 from sfumato.geo.shokri import INTERIOR, optimal_for_prior
 from sfumato.mechanisms import Channel
+from sfumato.reals import ln, sqrt
 
 F = Fraction
 SMALL = GridCells(4, 3)
@@ -48,6 +54,67 @@ def test_the_certified_epsilon_is_the_least_one(epsilon):
         check(as_fractions(table), Level(level - F(1, 10**8)), apart, points)
     assert certified(SMALL, cloaking(SMALL, 2)) is None
     assert certified(SMALL, np.full((12, 12), 1 / 12)) <= F(1, 10**6)
+
+
+SHAPES = [(2, 1), (1, 2), (3, 1), (2, 2), (5, 7), (20, 1), (1, 30), (13, 3), (100, 2), (20, 20), (400, 1), (1, 400)]
+
+
+@pytest.mark.parametrize(("width", "height"), SHAPES)
+def test_planar_noise_is_certified_on_every_shape_of_grid(width, height):
+    """Differences of sums near 1 had no digits left where a report is rare, and no epsilon holds for one that never
+    comes. Every probability is above 0, though no float is, and what is needed is the noise's epsilon, nearly.
+    """
+    cells, farthest = GridCells(width, height), max(width, height) - 1
+    for epsilon in (0.5, 2.2, 40.0):
+        logs = planar_logs(cells, epsilon)
+        assert np.isfinite(logs).all()
+        assert logs.min() < -0.4 * epsilon * farthest
+        needed = needed_epsilon(logs, cells.distance)
+        assert needed <= epsilon * (1 + 1e-9)
+        assert needed > 0.6 * epsilon or farthest < 2  # half a cell is nothing to pay for between distant ones
+        if cells.count <= 60:
+            rows = fractions_of_logs(logs)
+            assert all(p > 0 for row in rows for p in row)
+            assert all(sum(row) == 1 for row in rows)
+            assert float(certified_rows(cells, rows)) == pytest.approx(needed, abs=1e-6)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("width", "height", "side"), [(14, 14, 2), (30, 1, 2), (100, 1, 2)])
+def test_the_noise_of_a_comparison_is_certified(width, height, side):
+    """At the loss that `evaluate` asks for, exactly: in whole numbers of hundreds of bits."""
+    cells = GridCells(width, height)
+    uniform = np.full(cells.count, 1 / cells.count)
+    epsilon = calibrate_planar(cells, expected_loss(cloaking(cells, side), uniform, cells.distance), uniform)
+    level = certified_rows(cells, fractions_of_logs(planar_logs(cells, epsilon)))
+    assert 0.9 * epsilon < float(level) <= epsilon * (1 + 1e-9)
+
+
+@pytest.mark.parametrize(("width", "height", "epsilon"), [(7, 1, 9.0), (3, 4, 2.0), (1, 6, 20.0), (5, 5, 14.0)])
+def test_rare_reports_have_all_their_digits(width, height, epsilon):
+    """Beside sums of the same points, one report at a time, by their definition: the nearest cell of each point."""
+    cells, logs = GridCells(width, height), planar_logs(GridCells(width, height), epsilon)
+    far = max(width, height) + 45 / epsilon
+    fine = 15
+    assert 2 * far * 16 < 3000  # the finest grid that is used
+    offsets = np.arange(-int(far * fine) - fine, int(far * fine) + fine + 1)
+    cell = np.floor_divide(offsets + fine // 2, fine)
+    mass = np.exp(-epsilon * np.hypot(offsets[:, None], offsets[None, :]) / fine)
+    for x, (column, row) in enumerate(cells.places.tolist()):
+        columns, rows = (cell + column).clip(0, width - 1), (cell + row).clip(0, height - 1)
+        for z, (i, j) in enumerate(cells.places.tolist()):
+            exact = np.log(mass[np.ix_(rows == j, columns == i)].sum() / mass.sum())
+            assert logs[x, z] == pytest.approx(exact, abs=1e-9)
+
+
+def test_no_entry_becomes_0_as_a_fraction():
+    """They were cut at 2^-64, and a report that was rarer refuted every epsilon."""
+    rows = as_fractions(np.array([[1e-300, 0.25, 0.75], [0.5, 0.5, 0.0]]))
+    assert rows[0][0] == pytest.approx(F(1e-300), rel=1e-15)
+    assert [sum(row) for row in rows] == [1, 1]
+    assert rows[1][2] == 0
+    one = GridCells(2, 1)
+    assert float(certified(one, np.array([[1 - 1e-30, 1e-30], [0.5, 0.5]]))) == pytest.approx(np.log(0.5e30))
 
 
 def test_planar_cells_hold_the_mass_of_the_plane():
@@ -111,6 +178,28 @@ def test_the_three_definitions_agree_on_probabilities_that_no_float_has(tiny):
         channel = Channel([[*row, 1 - sum(row)] for row in rows], [(0, 0), (1, 0)])
         held = [check_definitions(channel, level) for level in ("ln 2.5", "ln 2.7")]
         assert [(one.distances, one.odds, one.knowledge) for one in held] == [(False,) * 3, (True,) * 3]
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_definitions_decide_as_logarithms_do_however_far_places_are_apart(seed):
+    """e^(-epsilon d) was enclosed with a fixed number of digits, and below the last one everything was denied that
+    holds. Ratios of 2^k beside e^(epsilon d) are compared with k ln 2, as exact reals.
+    """
+    dice, answers = np.random.default_rng(seed), set()
+    for _ in range(12):
+        power = int(dice.integers(2, 2500))
+        distance, near = int(dice.integers(1, 30_000)), int(dice.integers(-2, 3))
+        least = F(1, 2 ** int(dice.integers(1, 2500)))
+        epsilon = F(round(power * np.log(2) / distance * 10**12) + near, 10**12)
+        slope = (0, 1)[int(dice.integers(2))]  # distances that are roots, too
+        apart = sqrt(distance**2 + slope) if slope else F(distance)
+        holds = (apart * epsilon - ln(F(2)) * power).sign() > 0
+        small = min(least, F(1, 2)) / 2**power
+        channel = Channel([[1 - small, small], [1 - small * 2**power, small * 2**power]], [(0, 0), (distance, slope)])
+        held = check_definitions(channel, epsilon)
+        assert (held.distances, held.odds, held.knowledge) == (holds,) * 3
+        answers.add(holds)
+    assert answers == {True, False}
 
 
 def test_the_default_priors_refute_what_the_uniform_one_does_not():
@@ -221,7 +310,7 @@ def test_points_across_the_antimeridian_are_near(turn):
 
 def test_grids_are_parsed_or_refused():
     assert GridCells.parse("9x4") == GridCells(9, 4)
-    for wrong in ("9", "axb", "0x3", "1x1", "100x100", "9x-1"):
+    for wrong in ("9", "axb", "0x3", "1x1", "100x100", "9x-1", "\u00b2x2", "9x", "x", "9x\u2460"):
         with pytest.raises(InputError):
             GridCells.parse(wrong)
     with pytest.raises(InputError, match="hide nothing"):

@@ -94,6 +94,26 @@ def test_a_budget_of_n_levels_pays_for_n_reports(level):
         TraceMechanism.of(made, Level(own.times * Fraction(999, 1000), own.odds)).check_first()
 
 
+def test_budgets_pay_for_the_same_reports_however_they_are_written():
+    """ln 4 is 2 ln 2 and 1/2 ln 16: amounts are compared as powers of one number, not as they are written."""
+    dice = np.random.default_rng(7)
+    for _ in range(60):
+        base = Fraction(int(dice.integers(2, 12)), int(dice.integers(1, 4)))
+        base = base if base > 1 else 1 / base if base < 1 else Fraction(2)
+        powers = [int(power) for power in dice.integers(1, 7, 3)]
+        n = Fraction(int(dice.integers(1, 40)), int(dice.choice([1, 1, 2, 3])))
+        parts = (Fraction(1), n, n / 100)
+        own, budget, test = (Level(part / power, base**power) for power, part in zip(powers, parts, strict=True))
+        trace = TraceMechanism.of(LocationMechanism.within(own, 200, around=(48, 2)), budget, test=test)
+        assert trace._levels(budget) == n
+        assert trace.total == n * trace._fresh_cost // Fraction(1, 10**15) * Fraction(1, 10**15)
+        assert 0 <= trace._test_cost - n / 100 * trace._fresh_cost < Fraction(1, 10**15)
+        if n >= 1:
+            trace.check_first()
+    other = TraceMechanism.of(MADE, "ln 3", test="ln 2")
+    assert not isinstance(other._levels(other.budget), Fraction)
+
+
 def test_budgets_in_other_words_are_rounded_down():
     """A number for a logarithm: what is spent stays within the number."""
     trace = TraceMechanism.of(MADE, "7", test="0.3")

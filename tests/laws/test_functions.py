@@ -265,7 +265,8 @@ UNITS = ["year", "quarter", "month", "week", "day", "hour", "minute", "second"]
 TO_CHAR = ["YYYY-MM-DD", "IYYY-IW", "DDD Q D ID Dy DY Mon MON YY", 'HH24:MI:SS.MS US "at"', "YYYYMMDD",
            "Day|DAY|day|FMDay|FMDAY|FMday", "Month, FMMonth MONTH month FMmonth FMMONTH dy mon",
            "FMHH12:MI AM, HH pm am PM",
-           "WW W FMDD/FMMM/yyyy hh24:mi:ss FMDDD FMIW FMYY FMQ"]  # fmt: skip
+           "WW W FMDD/FMMM/yyyy hh24:mi:ss FMDDD FMIW FMYY FMQ",
+           "SSSS SSSSS FMSSSS ssss"]  # fmt: skip
 BINS = ["86400000000 0", "900000000 63000000000000000", "604800000000 62135596800000000", "7 -3", "3153600000000000 5"]
 """Microseconds of a bin, and of its origin from the first day on."""
 TAKEN = ["a+", "^.*a", ".*-([^-]*)", "[ \t]+", "^[a-z]+$", "([0-9]+)", "x?[0-9]", "^(?:a)?([^0-9]+)$", "[^ ]+ ?"]

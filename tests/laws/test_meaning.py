@@ -55,7 +55,7 @@ d + INTERVAL '1 year 1 day' > TIMESTAMP '2025-02-28 12:00' | d + INTERVAL '36 ho
 INTERVAL '2 weeks' + d > DATE '2024-01-01' | d + INTERVAL '1' MONTH > DATE '2024-07-31'
 EXTRACT(month FROM d + INTERVAL '1 month') = 2
 CAST(c AS DECIMAL(3, 1)) = 1.3 | CAST(c AS NUMERIC(2, 0)) = -3 | c::NUMERIC(3, 1) = -0.1 | CAST(n AS TEXT) = '-7'
-CAST(b AS TEXT) = 'true' | CAST(d AS TEXT) LIKE '2023-%' | n || s = '3Ab' | s || n = 'xyz-4' | CONCAT(n, b) = '-4false'
+CAST(b AS TEXT) = 'true' | CAST(d AS TEXT) LIKE '2023-%' | n || s = '3Ab' | s || n = 'xyz-4' | CONCAT(n, s) = '3Ab'
 CAST(c AS REAL) > 3 | CAST(n AS DOUBLE PRECISION) = 3 | CAST(n AS BOOLEAN) | CAST(d AS TIMESTAMP) = d
 s LIKE 'a!%b' ESCAPE '!' | s NOT LIKE 'a!%b' ESCAPE '!' | s LIKE 'A\\b' ESCAPE ''
 TRIM(LEADING 'A' FROM s) = 'b' | TRIM(BOTH 'xz' FROM s) = 'y'

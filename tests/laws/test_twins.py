@@ -194,13 +194,6 @@ CONCLUDED = (
 """How many rows a grouped relation has was concluded, and believed by the plan that is run."""
 EITHER = "p JOIN (SELECT u FROM p UNION SELECT u FROM v) AS t ON p.u = t.u"
 FAULTS: dict[str, tuple[Any, ...]] = {
-    "who has two identifiers is two people": (
-        f"SELECT COUNT(*) FROM {EITHER}", ("engines.duckdb.relations", "if persons:", "if not relation.columns:"),
-    ),
-    "and two behind an open key": (
-        f"SELECT p.o, COUNT(*) FROM {EITHER} GROUP BY p.o",
-        ("engines.duckdb.relations", "if persons:", "if not relation.columns:"),
-    ),
     "filters that share a price are paid for alone": (
         APART, ("releases", "single = self.together ==", "single = self.entries =="),
     ),

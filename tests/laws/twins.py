@@ -77,14 +77,14 @@ class Twins:
 def policy(adjacency: str, rows: int, clipped: bool = False) -> str:
     """p, v with so many rows a person, and y; `clipped` bounds a lone SUM of i in both.
 
-    The tables declare the same identifiers differently, so that most people have one in p and another one in v.
+    The tables declare the same identifiers differently, so that 0 and 1 are two people with one identifier.
     """
     columns = "\n".join(f"{c} = {declared}" for c, (declared, _, _) in _PERSON.items())
     clip = "sum_per_unit = { i = 3 }\n" if clipped else ""
     private = "".join(
         f'[tables.{name}]\nunit = "u"\nrows_per_unit = {most}\n{clip}[tables.{name}.columns]\n{unit}\n{columns}\n'
         for name, most, unit in (
-            ("p", 1, 'u = { type = "integer", min = 2, max = 9 }'),
+            ("p", 1, 'u = { type = "integer", min = 1, max = 9 }'),
             ("v", rows, 'u = { type = "integer", min = 0, max = 2 }'),
         )
     )

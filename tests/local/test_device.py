@@ -49,6 +49,37 @@ def test_a_device_reports_all_texts_by_one_copy(tmp_path):
     assert device.spent == first.unit_cost
 
 
+@pytest.mark.parametrize("link", [os.link, os.symlink])
+@pytest.mark.parametrize("before", [0, 3])
+def test_a_file_with_several_names_is_one_budget(tmp_path, link, before):
+    """By whichever name it is asked, in any order: a name for the same file is refused or spends from it."""
+    task, first, second = planned_task("t", KAryResponse.planned(3, 1), lifetime="100"), tmp_path / "a", tmp_path / "b"
+    sent = 0
+
+    def ask(path):
+        try:
+            Device(path).report(task, "0")
+        except (BudgetError, InputError):
+            return 0
+        return 1
+
+    sent += sum(ask(first) for _ in range(1 + before))
+    link(first, second)
+    for _ in range(BUDGET):
+        sent += ask(second) + ask(first)
+    assert sent <= BUDGET
+    if link is os.symlink:
+        assert sent == BUDGET
+        return
+    for path in (first, second):
+        with pytest.raises(InputError, match="hard link"):
+            Device(path).report(task, "0")
+        with pytest.raises(InputError, match="hard link"):
+            Device(path).spent  # noqa: B018  it is computed
+    second.unlink()
+    assert ask(first) == 1
+
+
 def test_reports_of_devices_are_decoded(tmp_path):
     task = planned_task("colours", KAryResponse.planned(2, 4))
     tally = ReportTally(task)

@@ -33,6 +33,7 @@ from sfumato.gateway import Gateway
 from sfumato.gateway import gateway as corridor
 from sfumato.gateway.recent_answers import Recent, RecentAnswers
 from sfumato.interrupts import CancelScope, Stopped, cancelled, planning, step, stopped
+from sfumato.policy import tables as policy_tables
 from sfumato.sql.bind import bound_query as bound
 from sfumato.sql.bind import expressions, rewrite
 from sfumato.sql.read import parser as parsing
@@ -357,6 +358,20 @@ def test_a_look_that_the_end_interrupts_is_the_end(beside: Gateway, monkeypatch:
     assert [entry.kind for entry in beside.ledger.entries()][-1] == "debit"
 
 
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "SELECT COUNT(*) FROM (SELECT ROW_NUMBER() OVER (PARTITION BY ssn ORDER BY LAG(age) OVER (PARTITION BY ssn ORDER BY age)) AS r FROM p) AS q",
+        "SELECT x, SUM(RANK() OVER (ORDER BY x)) OVER (ORDER BY x) FROM p GROUP BY x",
+    ],
+)
+def test_a_window_inside_a_window_is_refused_by_its_name(sql: str, gate: Gateway) -> None:
+    with pytest.raises(QueryError, match="window function calls cannot be nested") as refused:
+        gate.sql(sql, epsilon=1)
+    assert refused.value.sqlstate == "42P20"
+    assert spent(gate) == (0, [])
+
+
 def test_a_plan_that_claims_too_little_is_free(gate: Gateway, monkeypatch: pytest.MonkeyPatch) -> None:
     """What one person can change is derived anew before the charge, and a preview says the same."""
     monkeypatch.setattr(cut._Work, "bound", Fraction(1, 2))
@@ -398,6 +413,27 @@ MEETS = [
     f"SELECT x, COUNT(*) FROM p JOIN (SELECT MAX(k) AS m FROM {TIES}) AS z ON p.age > z.m GROUP BY x",
     "SELECT COUNT(*) FROM p JOIN (SELECT x AS n, COUNT(*) AS c, ROW_NUMBER() OVER (ORDER BY MAX(age)) AS k FROM p GROUP BY x) AS w ON p.x = w.n WHERE w.k = 1",
 ]
+
+
+def test_a_plan_in_which_a_person_may_have_two_identifiers_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The checker does not rely on the policy, which gives all unit columns one domain."""
+    PEOPLE.to_parquet(tmp_path / "p.parquet")
+    PEOPLE.to_parquet(tmp_path / "v.parquet")
+    private, _, _ = _POLICY.partition("[tables.y]")
+    wider = private[private.index("[tables.p]") :].replace("tables.p", "tables.v").replace("length = 9", "length = 8")
+    place = tmp_path / "sfumato.toml"
+    place.write_text(private.replace('y = "y', 'v = "v') + wider)
+    both = "SELECT COUNT(*) FROM (SELECT ssn FROM p UNION ALL SELECT ssn FROM v) AS q"
+    with sfumato.open(place) as gate:
+        assert gate.explain(both, epsilon=1).refused is None
+    monkeypatch.setattr(policy_tables, "_with_one_domain", lambda tables, marks: tables)
+    with sfumato.open(place) as gate:
+        assert gate.explain("SELECT COUNT(*) FROM v", epsilon=1).refused is None
+        with pytest.raises(PlanError, match="one person may have two identifiers in this plan"):
+            gate.sql(both, epsilon=1)
+        assert spent(gate)[0] == 0
 
 
 @pytest.fixture

@@ -74,13 +74,14 @@ def test_the_owner_is_told_what_does_not_hold(tmp_path: Path) -> None:
     ]
 
 
-def test_identifiers_that_two_tables_declare_differently_are_told(tmp_path: Path) -> None:
+def test_an_identifier_declared_more_widely_than_another_is_reported(tmp_path: Path) -> None:
     apart = GOOD.replace('unit = { join = "p", on = "who = id" }', 'unit = "who"')
     longer = apart.replace('who = { type = "text", max_length = 9', 'who = { type = "text", max_length = 8')
-    for policy, lines in ((apart, []), (longer, [22])):
+    wide = apart.replace('id = { type = "text", max_length = 9', 'id = { type = "text", max_length = 12')
+    for policy, lines in ((apart, []), (longer, [15]), (wide, [15])):
         report = check(home(tmp_path, policy))
-        told = [one for one in report.warnings if "declared differently from p.id" in one.message]
-        assert [one.line for one in told] == lines
+        reported = [one for one in report.warnings if "declared more widely than" in one.message]
+        assert [one.line for one in reported] == lines
 
 
 def test_who_has_more_than_the_one_row_is_left_out_whole(tmp_path: Path) -> None:

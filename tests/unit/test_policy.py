@@ -300,6 +300,86 @@ def test_a_schema_that_does_not_fit_is_refused(types, message):
     assert caught.value.message == message
 
 
+def units(*columns):
+    """A policy of tables a, b, …, whose unit columns are declared like this."""
+    tables = {
+        name: {"unit": "id", "rows_per_unit": 1, "columns": {"id": c}} for name, c in zip("abc", columns, strict=False)
+    }
+    return from_dict(document(tables=tables))
+
+
+ONE_DOMAIN = {
+    "lengths": ([{"type": "text", "max_length": 9}, {"type": "text", "max_length": 3}], (None, None, None, 3)),
+    "bounds": ([{"type": "integer", "min": 1, "max": 9}, {"type": "integer", "min": 0, "max": 5}], (1, 5, None, None)),
+    "none and some": ([{"type": "integer"}, {"type": "integer", "min": 0, "max": 5}], (0, 5, None, None)),
+    "a list and bounds": (
+        [{"type": "integer", "min": 2, "max": 9}, {"values": [5, 1, 3]}, {"values": [3, 5, 8]}],
+        (None, None, (5, 3), None),
+    ),
+    "a list and a length": (
+        [{"values": ["ab", "c", "d"]}, {"type": "text", "max_length": 1}],
+        (None, None, ("c", "d"), 1),
+    ),
+    "days": (
+        [{"min": date(2020, 1, 1), "max": date(2021, 1, 1)}, {"min": date(2020, 6, 1), "max": date(2022, 1, 1)}],
+        (date(2020, 6, 1), date(2021, 1, 1), None, None),
+    ),
+    "decimals": (
+        [{"type": "decimal"}, {"type": "decimal", "min": 0, "max": 9, "grid": Decimal("0.5")}],
+        (0, 9, None, None),
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", ONE_DOMAIN)
+def test_identifiers_have_one_domain_in_all_tables(case):
+    """Whatever the order of the tables; each keeps its name and what it says of NULL."""
+    given, shared = ONE_DOMAIN[case]
+    for columns in (given, given[::-1]):
+        settled = [table.columns["id"] for table in units(*columns).tables.values()]
+        assert len({column.domain for column in settled}) == 1
+        column = settled[0]
+        values = column.values and tuple(value for value in (shared[2] or ()) if value in column.values)
+        assert (column.low, column.high, values, column.max_length) == shared
+        assert len(column.values or ()) == len(shared[2] or ())
+    some = {"type": "integer", "min": 0, "max": 5, "nulls": False}
+    assert [t.columns["id"].nulls for t in units({"type": "integer"}, some).tables.values()] == [True, False]
+
+
+@pytest.mark.parametrize(
+    ("columns", "message"),
+    [
+        (
+            [{"type": "integer", "min": 0, "max": 4}, {"type": "integer", "min": 5, "max": 9}],
+            "unit in [tables.b] has no value in common with other unit columns, which identify the same people",
+        ),
+        (
+            [{"values": ["a"]}, {"values": ["b"]}],
+            "unit in [tables.b] has no value in common with other unit columns, which identify the same people",
+        ),
+        (
+            [{"min": 0, "max": 4, "type": "decimal", "grid": grid} for grid in (1, Decimal("0.5"))],
+            "unit in [tables.b] has another grid than other unit columns",
+        ),
+    ],
+)
+def test_identifiers_without_a_common_domain_are_refused(columns, message):
+    with pytest.raises(PolicyError) as caught:
+        units(*columns)
+    assert caught.value.message == message
+
+
+def test_identifiers_whose_types_a_schema_gives_have_one_domain():
+    tables = {
+        "a": {"unit": "id", "rows_per_unit": 1, "columns": {"id": {"max_length": 5}}},
+        "b": {"unit": "id", "rows_per_unit": 1, "columns": {"id": {"type": "text", "max_length": 3}}},
+    }
+    policy = from_dict(document(tables=tables))
+    assert [table.columns["id"].max_length for table in policy.tables.values()] == [5, 3]
+    typed = with_types(policy, {"a": {"id": "text"}})
+    assert [table.columns["id"].max_length for table in typed.tables.values()] == [3, 3]
+
+
 def test_a_sum_of_a_column_that_turns_out_not_to_be_a_number():
     tables = {"t": {**UNTYPED["t"], "sum_per_unit": {"s": 5}, "columns": {"id": {}, "s": {"min": 0, "max": 9}}}}
     policy = from_dict(document(tables=tables))

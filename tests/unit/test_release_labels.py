@@ -86,9 +86,9 @@ def test_whoever_passes_is_one_of_k_by_what_labels_stand_for(tmp_path):
         assert is_good or not report.faultless, seed
         seen[is_good, report.faultless] += 1
         seen["confused"] += any("each other" in words for words in report.not_together)
-    assert seen[True, True] > 150, seen
+    assert seen[True, True] > 110, seen
     assert seen[False, False] > 150, seen
-    assert 100 < seen["confused"] < 180, "labels that hierarchies explain are read as these say"
+    assert 100 < seen["confused"] < 220, "labels that hierarchies explain are read as these say"
 
 
 def test_null_and_an_empty_text_are_two_labels_of_an_earlier_release(tmp_path):

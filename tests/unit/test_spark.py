@@ -3,6 +3,7 @@
 # ruff: noqa: E501  a statement stands on one line
 from __future__ import annotations
 
+import itertools
 import json
 import math
 import random
@@ -460,6 +461,29 @@ def test_two_people_are_two_whatever_their_collation(tmp_path: Path, server: Spa
         assert found[1][1] == 5 * i
     asked = "SELECT COUNT(*) FROM visit AS v JOIN visit AS w ON v.who = w.who WHERE v.kind = 'a' AND w.kind = 'b'"
     assert counted(visits(tmp_path, folder), asked) == [(0,)]
+
+
+def test_a_text_of_fixed_length_names_one_person_in_joins_and_groups(server: SparkServer) -> None:
+    """Every two text types of a catalog: where two rows are one person to a join, they are one group, and one text."""
+    number = random.Random("fixed length").randrange(10**9)
+    types = {"CHAR(5)": "c5", "CHAR(10)": "c10", "VARCHAR(7)": "v7", "STRING": "s"}
+    names = {kind: f"t{number}{short}" for kind, short in types.items()}
+    try:
+        for kind, name in names.items():
+            server.cells(f"CREATE TABLE default.{name} (u {kind}, x INT) USING parquet")
+            server.cells(f"INSERT INTO default.{name} VALUES ('ab', 1), ('cd', 2)")
+        tables = {kind: open_table(server, names[kind], f"table:default.{names[kind]}") for kind in names}
+        people = {k: f"SELECT {t.columns['u'].raw('t')} AS _u FROM {t.place} AS t" for k, t in tables.items()}
+        assert [tables[kind].columns["u"].type for kind in ("CHAR(5)", "VARCHAR(7)")] == ["char(5)", "varchar(7)"]
+        for one, other in itertools.combinations_with_replacement(people, 2):
+            pair = f"({people[one]}) AS l JOIN ({people[other]}) AS r ON l._u = r._u"
+            joined = f"SELECT COUNT(*), COUNT_IF(l._u IS DISTINCT FROM concat(r._u, '')) FROM {pair}"
+            both = f"SELECT COUNT(DISTINCT _u), COUNT(DISTINCT md5(_u)) FROM ({people[one]} UNION ALL {people[other]}) AS q"
+            assert [c[0].as_py() for c in server.cells(joined).columns] == [2, 0], (one, other)
+            assert [c[0].as_py() for c in server.cells(both).columns] == [2, 2], (one, other)
+    finally:
+        for name in names.values():
+            server.cells(f"DROP TABLE IF EXISTS default.{name}")
 
 
 def test_a_type_that_may_take_two_people_for_one_names_nobody(tmp_path: Path, server: SparkServer) -> None:

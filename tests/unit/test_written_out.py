@@ -5,6 +5,8 @@ import pytest
 
 import sfumato
 from sfumato.errors import QueryError
+from sfumato.sql.bind import clauses
+from sfumato.sql.read.parser import parse
 
 ENDS = f"ARRAY[{', '.join(map(str, range(100)))}]"
 ZONES = ("Europe/Paris", "America/New_York", "Europe/London", "America/Chicago")
@@ -40,6 +42,9 @@ def in_zones(count):
         nested(30, "(string_to_array(", "s", ", ' '))[2]") + " = 'b'",
         nested(30, "overlay(", "s", " PLACING 'x' FROM 1)") + " = 'b'",
         in_zones(12) + " > '2020-01-01'",
+        nested(30, "overlay(", "s", " PLACING ('a'||'b'||'c'||'d') FROM 2 FOR 1)") + " = 'z'",
+        " OR ".join(f"repeat({'||'.join(['s'] * 30)}, 100) = '{i}'" for i in range(250)),
+        f"{'||'.join(['s'] * 300)} LIKE ANY (ARRAY[{', '.join(repr(str(i)) for i in range(900))}])",
     ],
 )
 def test_what_multiplies_is_refused_and_not_written_out(gate, condition):
@@ -47,6 +52,56 @@ def test_what_multiplies_is_refused_and_not_written_out(gate, condition):
     with pytest.raises(QueryError) as refused:
         gate.sql(f"SELECT COUNT(*) FROM data WHERE {condition}")
     assert refused.value.sqlstate in ("54001", "54000", "0A000")
+
+
+PADDING = "||".join(f"'{sign}'" for sign in "abcd")
+SHORT = {
+    "overlay": "overlay({} PLACING 'x' FROM 1)",
+    "overlay of many parts": f"overlay({{}} PLACING ({PADDING}) FROM 2 FOR 1)",
+    "an element": "(string_to_array({}, ' '))[2]",
+    "the first element": "(string_to_array({}, ' '))[1]",
+    "repeat": "repeat({}, 3)",
+    "format": "format('%s and %s', {}, 's')",
+    "a bucket": "(CASE WHEN width_bucket(length({}), ARRAY[1, 2]) > 1 THEN 'a' END)",
+    "a rounded number": "round(length({}), -2)::text",
+    "matches": "regexp_count({}, 'ab')::text",
+    "a decade": "extract(decade from ({})::date)::text",
+    "an element of any": "(CASE WHEN {} = ANY (ARRAY['a', 'b', 'c']) THEN 'a' END)",
+}
+
+
+@pytest.mark.parametrize("name", SHORT)
+def test_a_statement_written_at_length_is_a_few_times_longer(name):
+    """However shorthands are nested or repeated: it is refused, or has a few nodes for each that was written."""
+    written, refused = 0, 0
+    for depth in (1, 3, 8, 24):
+        for times in (1, 40):
+            inner = "s"
+            for _ in range(depth):
+                inner = SHORT[name].format(inner)
+            condition = " OR ".join([f"{inner} = 'z'"] * times)
+            try:
+                tree = parse(f"SELECT COUNT(*) FROM data WHERE {condition}")
+            except QueryError as error:
+                assert error.sqlstate in ("54001", "54000", "0A000")  # noqa: PT017  it may also be read
+                refused += 1
+            else:
+                written += 1
+                words = 5 * len(condition.split()) + len(condition)
+                assert sum(1 for _ in tree.walk()) <= 10_000 + 5 * words
+    assert written >= 3, (written, refused)
+
+
+@pytest.mark.parametrize("count", [65, 3000])
+def test_grouping_sets_are_counted_before_they_are_read(gate, monkeypatch, count):
+    looked = []
+    monkeypatch.setattr(clauses.Clauses, "_key", lambda self, item: looked.append(item))
+    sets = ", ".join(f"(x + {i})" for i in range(count))
+    with pytest.raises(QueryError, match="more than 64 grouping sets"):
+        gate.sql(f"SELECT COUNT(*) FROM data GROUP BY GROUPING SETS ({sets})")
+    with pytest.raises(QueryError, match="more than 64 grouping sets"):
+        gate.sql("SELECT COUNT(*) FROM data GROUP BY CUBE (x, s, u, t), ROLLUP (x, s, t, w)")
+    assert not looked
 
 
 def test_a_timestamp_of_many_centuries_has_no_zone(gate):

@@ -1,5 +1,5 @@
 import { LEVELS, choiceFor, choices, load, save } from "./settings.js";
-import { DAY, FRESH, isSpent, today } from "./trace.js";
+import { FRESH, isSpent, left, today } from "./trace.js";
 
 const CALM = 1000; // milliseconds without a key or a click
 // the button of the add-on opens it for the site in front; consent.js opens it for a site that asks
@@ -18,8 +18,8 @@ async function tell() {
     line.textContent = "";
     return;
   }
-  const key = `trace:${menu.value}`, held = today((await chrome.storage.local.get(key))[key], Date.now());
-  const until = new Date(held.day + DAY).toLocaleTimeString([], { hour: "2-digit", minute: "2-digit" });
+  const key = `trace:${menu.value}`, now = Date.now(), held = today((await chrome.storage.local.get(key))[key], now);
+  const until = new Date(now + left(held)).toLocaleTimeString([], { hour: "2-digit", minute: "2-digit" });
   line.textContent = isSpent(held, settings.daily)
     ? `The budget of this level is spent. Sites get its last report, wherever you are, until ${until}. Settings can start a new budget.`
     : `${held.spent / FRESH} of ${settings.daily} reports of today are spent at this level.`;

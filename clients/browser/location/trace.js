@@ -10,20 +10,36 @@ import { twoSided } from "./noise/lattice.js";
 
 export const FRESH = 4, TEST = 1; // quarters of the level: a fresh report costs the level, a test a quarter of it
 export const PERIOD = 60_000, LONGEST = 32 * PERIOD; // the shortest and the longest time between two looks
-export const DAY = 24 * 60 * PERIOD; // a day begins with the first look after the day before has ended
+export const DAY = 24 * 60 * PERIOD; // a day begins with the first question after the day before has ended
 const NEAR = 6.295793622, SCALES = 2; // 95 % of fresh reports, and so many scales of the test's noise: see traces.py
 
 /**
- * What is kept about a trace, with the budget of a new day where the last one is over. A clock that was set back begins
- * none, and the present one ends a day later; one that is then set right (a computer that had lost the time) begins none
- * either: `before` is when the day began by the clock that was ahead.
+ * What is kept about a trace, with the budget of a new day where the last one is over. The clock is compared at each
+ * question with the one before (`seen`): `ran` is how far it went since the day began. It may be set back, and be set
+ * right at any later time, which looks like time that passes; so a day is longer by as much as it is `behind`. A clock that
+ * is `lost`, by a day or more, is set right by a step of at least as much, of which the rest counts, unless this day began
+ * while it was lost (`doubt`); until then what it shows is taken for time. Not known are time that passed between a question
+ * and a set-back after it, a clock that is set right after nobody had asked for a day, a lost one that is set to another
+ * wrong time, and one that goes ahead: a worker has no other clock that outlives it.
  */
 export function today(kept, now) {
-  const held = { spent: 0, last: null, day: now, before: 0, ...kept };
-  if (held.day > now) Object.assign(held, { before: Math.max(held.before, held.day), day: now });
-  const right = now - held.day >= DAY && held.before <= now && now - held.before < DAY;
-  if (right) held.day = held.before;
-  return now - held.day < DAY ? held : { ...held, day: now, before: 0, spent: 0 };
+  const held = { spent: 0, last: null, ran: 0, behind: 0, lost: 0, doubt: false, ...kept, seen: now };
+  let step = now - (kept?.seen ?? kept?.day ?? now);
+  if (step < 0) {
+    held[-step < DAY ? "behind" : "lost"] -= step;
+    step = 0;
+  } else if (step >= DAY && step >= held.lost) {
+    const missing = held.behind + held.lost, rest = held.doubt ? 0 : Math.max(0, step - missing);
+    Object.assign(held, { behind: step < missing ? held.behind : 0, lost: 0, doubt: false });
+    step = rest;
+  }
+  held.ran += step;
+  return left(held) > 0 ? held : { ...held, spent: 0, ran: 0, doubt: held.lost > 0 };
+}
+
+/** How long a day still lasts. */
+export function left({ ran, behind }) {
+  return DAY + behind - ran;
 }
 
 /** Whether a level's budget allows no look any more until the day is over. */
@@ -33,8 +49,8 @@ export function isSpent(held, budget) {
 
 export class Trace {
   /**
-   * `budget` is how many fresh reports a day allows; `store` keeps {spent, last, at, wait, day, before} for a key, and
-   * writes before it returns: the quarters spent since `day`, the last report, the last look, how long to wait after it.
+   * `budget` is how many fresh reports a day allows; `store` keeps {spent, last, at, wait} for a key beside what `today`
+   * keeps, and writes before it returns: the quarters spent, the last report, the last look, how long to wait after it.
    */
   constructor(mechanism, key, budget, store, bits = new SystemBits(), clock = Date.now) {
     Object.assign(this, { mechanism, key, budget, store, bits, clock });
@@ -61,7 +77,7 @@ export class Trace {
   async report(look) {
     const now = this.clock(), kept = await this.store.read(this.key);
     const held = today(kept, now), last = held.last?.map(BigInt);
-    if (held.day !== kept?.day) await this.store.write(this.key, held);
+    await this.store.write(this.key, held);
     const since = now >= held.at ? now - held.at : Infinity, wait = held.wait ?? PERIOD;
     if (isSpent(held, this.budget)) {
       if (!last) throw new RangeError("the budget does not allow a report");

@@ -20,7 +20,18 @@ from sfumato.algebra.aggregates import AGGREGATES
 from sfumato.algebra.aggregates.base import CHOICE, DISTINCT, Bundle
 from sfumato.algebra.domains import Domains
 from sfumato.algebra.job import FINE, Job, grid_of
-from sfumato.algebra.relations import Fixed, Join, Limited, MarkJoin, Relation, Release, Scan, SetOperation, below
+from sfumato.algebra.relations import (
+    Fixed,
+    Join,
+    Limited,
+    MarkJoin,
+    Relation,
+    Release,
+    Scan,
+    SetOperation,
+    below,
+    identified_differently,
+)
 from sfumato.algebra.tree import Aggregate, Call, Column, Constant, Node
 from sfumato.errors import PlanError
 from sfumato.types import Adjacency, show
@@ -99,6 +110,8 @@ def contribution(job: Job, groups: int) -> Contribution:
     if groups not in kept:
         if not _is_private(job.release.below):
             raise PlanError("this plan would release rows that belong to nobody")
+        if identified_differently(job.release.below):
+            raise PlanError("one person may have two identifiers in this plan")
         kept[groups] = _Work(job, groups).all()
     return kept[groups]
 

@@ -15,6 +15,8 @@ from fractions import Fraction
 FIRST, LAST = date(1, 1, 1).toordinal(), date(9999, 12, 31).toordinal()
 """The days that a date or a timestamp can have: the scan lets no other through."""
 DAY = 86_400_000_000
+YEARS = {"decade": 10, "century": 100, "millennium": 1000}
+"""Units of many years. Of an interval they are counted from zero, not from the first year of a calendar."""
 _CYCLE = date(401, 1, 1).toordinal() - date(1, 1, 1).toordinal()
 _PART = r"([+-]? *[0-9]{1,9}) *([A-Za-z]+)"
 _CLOCK = r"([+-]?)([0-9]{1,7}):([0-5][0-9])(?::([0-5][0-9])(?:\.([0-9]{1,6}))?)?"
@@ -60,10 +62,27 @@ def part_of(span: Span, word: str) -> int | Fraction | None:
     whole = (years * 36_525 + months * 3_000 + span.days * 100) * 864 + seconds
     parts: dict[str, int | Fraction] = {
         "epoch": whole, "year": years, "month": months, "day": span.days, "hour": hours, "minute": minutes,
-        "second": seconds - 60 * int(seconds / 60), "quarter": months // 3 + 1,
+        "second": seconds - 60 * int(seconds / 60), "quarter": int(Fraction(months, 3)) + 1,
+        **{word: int(Fraction(years, size)) for word, size in YEARS.items()},
     }  # fmt: skip
     found = parts.get(word)
     return int(found) if isinstance(found, Fraction) and found.denominator == 1 else found
+
+
+def truncated(span: Span, word: str) -> Span | None:
+    """date_trunc of a written interval: toward zero, as PostgreSQL does; None for what is no unit of intervals.
+
+    >>> shown(truncated(Span(-28, 3, 5), "year"))
+    '-2 years'
+    """
+    months = {"month": 1, "quarter": 3, "year": 12, **{name: 12 * years for name, years in YEARS.items()}}
+    clock = {"hour": 3600, "minute": 60, "second": 1}
+    if word in months:
+        return Span(int(Fraction(span.months, months[word])) * months[word], 0, 0)
+    if word in clock:
+        size = clock[word] * 1_000_000
+        return Span(span.months, span.days, int(Fraction(span.microseconds, size)) * size)
+    return Span(span.months, span.days, 0) if word == "day" else None
 
 
 def read(text: str) -> Span | None:

@@ -342,7 +342,8 @@ def scans_in(relation: Relation, through: bool = False) -> list[Scan]:
 
 def identified_differently(relation: Relation) -> bool:
     """Whether tables below declare the identifier of a person differently: longer texts, other bounds. Then columns
-    that hold it may differ between rows of one person (`Relation.persons_columns`).
+    that hold it may differ between rows of one person (`Relation.persons_columns`), and a window that takes them for
+    one value depends on how rows lie. A policy gives them one domain; the checker of plans asks here.
     """
     tables = [scan.table for scan in scans_in(relation) if isinstance(scan.table.unit, str)]
     return len({table.columns[str(table.unit)].domain for table in tables if table.unit in table.columns}) > 1

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from fractions import Fraction
 from functools import cached_property
 from operator import le
 
@@ -31,7 +32,8 @@ class Ladder:
     """One quasi-identifier: for each level the group of each value, the label and the share of each group.
 
     A share is the part of the domain that a label stands for, 0 for a single value and 1 for everything, as a whole
-    number of units (`Tuples.unit`); if `exact` is false, some are rounded down to one.
+    number of units (`Tuples.unit`); if `exact` is false, some are rounded down to one, and `fractions` has them as they
+    are.
     """
 
     column: str
@@ -39,6 +41,7 @@ class Ladder:
     labels: tuple[tuple[str, ...], ...]
     shares: tuple[Ints, ...]
     exact: bool = True
+    fractions: tuple[tuple[Fraction, ...], ...] = ()
 
     @property
     def height(self) -> int:

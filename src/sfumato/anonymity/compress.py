@@ -230,4 +230,4 @@ def _ladder(name: str, values: list[str], hierarchy: Hierarchy, unit: int) -> La
         shares.append([hierarchy.share(level, label) * unit for label in distinct])
     whole = tuple(np.array([int(share) for share in level], np.int64) for level in shares)
     exact = all(share.denominator == 1 for level in shares for share in level)
-    return Ladder(name, tuple(groups), tuple(names), whole, exact)
+    return Ladder(name, tuple(groups), tuple(names), whole, exact, () if exact else tuple(map(tuple, shares)))

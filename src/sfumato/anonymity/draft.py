@@ -29,12 +29,17 @@ def draft_hierarchies(columns: Mapping[str, DeclaredColumn], *, decided: bool = 
     """A TOML file with a section for each column; if `decided`, what the owner has to decide is left at `*`."""
     if decided:
         head = "# Drafted from declared types and bounds: no row was read. A column without more is kept, or is *.\n"
-        return head + "".join(f"\n[{json.dumps(name)}]\n{_decided(column)}" for name, column in columns.items())
+        return head + "".join(f"\n[{_quoted(name)}]\n{_decided(column)}" for name, column in columns.items())
     head = (
         "# Generalisation hierarchies, drafted from declared types and bounds: no row was read.\n"
         '# Replace every "?" and change what does not suit your data; release with --hierarchies THIS_FILE.\n'
     )
-    return head + "".join(f"\n[{json.dumps(name)}]\n{_section(column)}" for name, column in columns.items())
+    return head + "".join(f"\n[{_quoted(name)}]\n{_section(column)}" for name, column in columns.items())
+
+
+def _quoted(text: str) -> str:
+    """A text as TOML writes it, which has no pairs of surrogates."""
+    return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")
 
 
 def _decided(column: DeclaredColumn) -> str:
@@ -44,7 +49,7 @@ def _decided(column: DeclaredColumn) -> str:
 
 def _section(column: DeclaredColumn) -> str:
     if column.values:
-        rows = ",\n".join(f'  [{json.dumps(str(value))}, "?"]' for value in column.values)
+        rows = ",\n".join(f'  [{_quoted(str(value))}, "?"]' for value in column.values)
         return f'kind = "rows"      # a label between each value and *, for example its group\nrows = [\n{rows},\n]\n'
     if column.type in ("date", "timestamp"):
         return _dates(column)

@@ -72,6 +72,7 @@ def from_rows(column: str, rows: Sequence[Sequence[str]]) -> Hierarchy:
         if len({tuple(row) for row in rows if row[0] == twice}) > 1:
             raise InputError(f'the hierarchy of "{column}" has two lines for "{twice}"')
     _check_nested(column, list(table.values()))
+    _check_hiding(column, table)
     height = len(next(iter(table.values()))) - 1
     sizes = [Counter(row[level] for row in table.values()) for level in range(height + 1)]
     return Hierarchy(
@@ -90,6 +91,23 @@ def _check_nested(column: str, rows: list[tuple[str, ...]]) -> None:
                     f'the hierarchy of "{column}" is not nested',
                     detail=f'On level {level} "{row[level]}" is below both "{first}" and "{row[level + 1]}".',
                     hint="Every label must belong to exactly one label of the next level.",
+                )
+
+
+def _check_hiding(column: str, table: dict[str, tuple[str, ...]]) -> None:
+    """`*` and an empty label hide everything: above some values alone they would say less than they seem to say.
+
+    A value that is spelt so may keep its spelling.
+    """
+    for label in (STAR, ""):
+        for level in range(1, len(next(iter(table.values())))):
+            below = {value for value, row in table.items() if row[level] == label}
+            if below and below != {label} and len(below) < len(table):
+                shown = f'"{label}"' if label else "an empty label"
+                raise InputError(
+                    f'the hierarchy of "{column}" has {shown} above some of its values only',
+                    detail=f"On level {level} it is above {len(below)} of {len(table)} values.",
+                    hint="Give that label another name: * and an empty cell hide every value.",
                 )
 
 

@@ -51,11 +51,11 @@ def _in_folder(folder: Path, column: str) -> Hierarchy:
         raise InputError(f'"{folder}" has two hierarchies of "{column}"', detail=", ".join(f.name for f in fitting))
     if fitting:
         return read_rows(fitting[0], column)
-    for file in sorted(folder.glob("*.toml")):
-        sections = _toml(file)
-        if column in sections:
-            return _in_sections(file, sections, column)
-    return keep_or_star(column)
+    sections = {file: _toml(file) for file in sorted(folder.glob("*.toml"))}
+    named = [file for file, some in sections.items() if column in some]
+    if len(named) > 1:
+        raise InputError(f'"{folder}" has two hierarchies of "{column}"', detail=", ".join(f.name for f in named))
+    return _in_sections(named[0], sections[named[0]], column) if named else keep_or_star(column)
 
 
 def read_rows(file: Path, column: str) -> Hierarchy:

@@ -6,9 +6,11 @@ proven lower bound on the loss of every node, and whether the two are equal.
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from fractions import Fraction
 from functools import reduce
 from typing import Any
 
@@ -38,7 +40,9 @@ class NoRelease(InputError):
 class Checked:
     """One node: rows that it suppresses, rows that every finer node suppresses too, and its loss in units.
 
-    A node that leaves people of the population without a class (`stranded`) is no release, whatever it suppresses.
+    `loss` is a whole number, of which fractions were left out; `exact` is the loss itself, where the node was a release
+    that could be the best one. A node that leaves people of the population without a class (`stranded`) is no release,
+    whatever it suppresses.
     """
 
     node: Node
@@ -47,22 +51,27 @@ class Checked:
     loss: int
     classes: int
     stranded: bool = False
+    exact: Fraction = Fraction(0)
 
 
 @dataclass(frozen=True)
 class LatticeSearch:
-    """What a search found: the best node, and a bound that no node undercuts, in units of loss."""
+    """What a search found: the best node, and a bound that no node undercuts, in units of loss.
+
+    Guarantee: if `optimal`, no node that is a release has a smaller loss, in fractions.
+    Proof: units are rounded down, so that a node's loss is at least its units. The search leaves out only nodes that
+        are no release, and those whose units, or a bound below them, are at least the exact loss of the best node
+        (`Checker.most` is that loss, rounded up); all others are checked, and compared by their exact losses.
+    Reference: none; arithmetic.
+    Checked by: unit::the_search_agrees_with_enumeration, unit::losses_that_rounding_makes_equal_are_compared_exactly
+    """
 
     best: Checked
     bound: int
     checks: int
     nodes: int
     interrupted: bool = False
-
-    @property
-    def optimal(self) -> bool:
-        """Whether nothing better exists."""
-        return self.bound >= self.best.loss
+    optimal: bool = False
 
 
 class Checker:
@@ -132,9 +141,23 @@ class Checker:
             loss += int((worse[bad] * (self.whole - share_of(self.tuples, node, classes.representative[bad]))).sum())
         stranded = any(isinstance(model, Presence) and model.strands(classes, held) for model in self.models)
         found = Checked(node, suppressed, int((classes.size - kept).sum()), loss, int(held.sum()), stranded)
-        if self.allows(found) and (self.best is None or (loss, node) < (self.best.loss, self.best.node)):
-            self.best = found
+        if self.allows(found) and loss <= self.most:
+            found = replace(found, exact=Fraction(loss) + self._rest(node, classes, worse))
+            if self.best is None or (found.exact, node) < (self.best.exact, self.best.node):
+                self.best = found
         return found
+
+    def _rest(self, node: Node, classes: Classes, worse: Ints) -> Fraction:
+        """What rounding left out of the loss of a node: of kept rows alone, as a suppressed row is a whole number."""
+        rest = Fraction(0)
+        for column, (ladder, level) in enumerate(zip(self.tuples.ladders, node, strict=True)):
+            if ladder.exact:
+                continue
+            labels = ladder.groups[level][self.tuples.codes[column][classes.representative]]
+            rows = np.bincount(labels, weights=classes.size - worse, minlength=len(ladder.labels[level]))
+            parts = zip(rows.tolist(), ladder.fractions[level], ladder.shares[level].tolist(), strict=True)
+            rest += sum((int(many) * (share - units) for many, share, units in parts), Fraction(0))
+        return rest
 
     def allows(self, checked: Checked) -> bool:
         """Whether a node is a release."""
@@ -165,8 +188,8 @@ class Checker:
 
     @property
     def most(self) -> int:
-        """The best loss so far; more than any loss as long as no node was feasible."""
-        return self.whole * self.tuples.rows + 1 if self.best is None else self.best.loss
+        """The best loss so far, rounded up; more than any loss as long as no node was feasible."""
+        return self.whole * self.tuples.rows + 1 if self.best is None else math.ceil(self.best.exact)
 
     def none(self, *, interrupted: bool) -> NoRelease:
         """There is no release, or none was found in time."""
@@ -217,7 +240,9 @@ def search(
         interrupted = True
     if checker.best is None:
         raise checker.none(interrupted=interrupted)
-    return LatticeSearch(checker.best, min(run.bound(), checker.best.loss), checker.checks, nodes, interrupted)
+    bound = run.bound()
+    is_best = bound >= checker.most
+    return LatticeSearch(checker.best, min(bound, checker.best.loss), checker.checks, nodes, interrupted, is_best)
 
 
 def _size(tuples: Tuples) -> int:

@@ -40,7 +40,9 @@ _TAKEN = np.int64(1 << 40)
 class Axis:
     """A column in an order: `place` of each value code, `leaves` the values, `rows` their labels up to `*`.
 
-    `numbers` are those of an enumerated domain, in their order.
+    `numbers` are those of an enumerated domain, in their order. `taken` are texts that have a meaning already: values,
+    and labels that the hierarchy lists. A range or a set of labels that is spelt like one of them is not written, since
+    it would be read as that one.
     """
 
     place: Ints
@@ -49,6 +51,7 @@ class Axis:
     numeric: bool
     extent: float
     numbers: tuple[Fraction, ...] = ()
+    taken: frozenset[str] = frozenset()
 
 
 def cut_classes(tuples: Tuples, models: Sequence[Model], hierarchies: Mapping[str, Hierarchy]) -> Recoding:
@@ -193,13 +196,15 @@ def _bare(histogram: Ints) -> Classes:
 def _axis(values: Sequence[str], hierarchy: Hierarchy) -> Axis:
     """Values in the order of their numbers or dates, or else of their hierarchy from the top."""
     rows = tuple(hierarchy.labels(value) or (value, STAR) for value in values)
+    listed = frozenset(label for value in hierarchy.values for label in hierarchy.labels(value) or ())
+    taken = listed | {*values}
     numbers = [_number(value) for value in values]
     mixed = len({"-" in value.strip()[1:] for value in values}) > 1
     if mixed or any(number is None for number in numbers):
         place = _ranks([tuple(reversed(row)) for row in rows])
-        return Axis(place, tuple(values), rows, numeric=False, extent=float(len(values) - 1))
+        return Axis(place, tuple(values), rows, numeric=False, extent=float(len(values) - 1), taken=taken)
     enumerated = sorted(number for number in map(_number, hierarchy.values) if number is not None)
-    return Axis(_ranks(numbers), tuple(values), rows, True, float(len(set(numbers)) - 1), tuple(enumerated))
+    return Axis(_ranks(numbers), tuple(values), rows, True, float(len(set(numbers)) - 1), tuple(enumerated), taken)
 
 
 def _narrow(places: Ints) -> Places:
@@ -246,8 +251,9 @@ def _label(axis: Axis, hierarchy: Hierarchy, inside: list[int]) -> tuple[str, Fr
     leaves = [axis.leaves[i] for i in inside]
     if len(leaves) == 1:
         return leaves[0], Fraction(0)
-    if axis.numeric:
-        return f"{leaves[0]}..{leaves[-1]}", _numeric_share(axis, hierarchy, leaves[0], leaves[-1])
+    between = f"{leaves[0]}..{leaves[-1]}"
+    if axis.numeric and between not in axis.taken:
+        return between, _numeric_share(axis, hierarchy, leaves[0], leaves[-1])
     if hierarchy.kind == "star":
         plain = len(leaves) <= _LISTED and all(_is_plain(leaf) and STAR not in leaf for leaf in leaves)
         return _joined(leaves, axis) if plain else STAR, Fraction(1)
@@ -268,9 +274,9 @@ def _is_plain(text: str) -> bool:
 
 
 def _joined(parts: Sequence[str], axis: Axis) -> str:
-    """The set of these labels; `*` if some value of the column is spelt like that set."""
+    """The set of these labels; `*` if a value of the column, or a label of its hierarchy, is spelt like that set."""
     text = "|".join(parts)
-    return STAR if text in axis.leaves else text
+    return STAR if text in axis.taken else text
 
 
 def _numeric_share(axis: Axis, hierarchy: Hierarchy, low: str, high: str) -> Fraction:

@@ -48,7 +48,7 @@ class PitmanModel:
         """
         a, t = self.alpha, self.theta
         top = math.lgamma(t + a + everybody - 1) - math.lgamma(t + a + seen - 1)
-        return min(1.0, math.exp(top - math.lgamma(t + everybody) + math.lgamma(t + seen)))
+        return math.exp(min(0.0, top - math.lgamma(t + everybody) + math.lgamma(t + seen)))
 
 
 def fit_pitman(sizes: Sequence[int]) -> PitmanModel:

@@ -48,6 +48,8 @@ Progress = Callable[[int, float, float], None]
 """Told now and then: nodes checked, the best loss, and the lower bound."""
 METHODS = ("lattice", "mondrian")
 DIVERSITIES = ("distinct", "entropy", "recursive")
+_MOST_PEOPLE = 10**11
+"""Beyond, logarithms of factorials have too few digits for an estimate."""
 DISTANCES = ("equal", "ordered", "hierarchical")
 
 
@@ -209,16 +211,16 @@ def prepare(request: AnonymizeRequest) -> PreparedRequest:
     rows = compressed.tuples.rows
     if request.k is not None and whole(request.k, "k", 1) > rows:
         raise InputError(f"k is larger than the table: {request.k} of {rows} rows", hint="Ask for a smaller k.")
+    if request.sampling is not None and rows > _MOST_PEOPLE * as_written(request.sampling, "sampling"):
+        raise InputError(
+            f"sampling means a population of more than {_MOST_PEOPLE:,} people",
+            hint="It is the fraction of the population in the table, such as 0.01.",
+        )
     return PreparedRequest(request, compressed, hierarchies, models, sign)
 
 
 def _check(request: AnonymizeRequest) -> None:
-    if not request.quasi:
-        raise InputError("no quasi-identifiers", hint="Name them with --quasi A,B.")
-    named = [*request.quasi, *([request.sensitive] if request.sensitive else []), *request.keep]
-    twice = next((name for name in named if named.count(name) > 1), None)
-    if twice is not None:
-        raise InputError(f'"{twice}" is named twice', hint="A column is a quasi-identifier, sensitive, or kept.")
+    _check_names(request)
     for what, word, allowed in (
         ("method", request.method, METHODS),
         ("diversity", request.diversity, DIVERSITIES),
@@ -239,6 +241,17 @@ def _check(request: AnonymizeRequest) -> None:
     if request.sampling is not None and not 0 < as_written(request.sampling, "sampling") <= 1:
         raise InputError("sampling must be the fraction of the population in the table, above 0 and at most 1")
     _check_models(request)
+
+
+def _check_names(request: AnonymizeRequest) -> None:
+    if not request.quasi:
+        raise InputError("no quasi-identifiers", hint="Name them with --quasi A,B.")
+    if request.sensitive == "":
+        raise InputError("the sensitive column has no name", hint="Name it with --sensitive COLUMN.")
+    named = [*request.quasi, *([request.sensitive] if request.sensitive else []), *request.keep]
+    twice = next((name for name in named if named.count(name) > 1), None)
+    if twice is not None:
+        raise InputError(f'"{twice}" is named twice', hint="A column is a quasi-identifier, sensitive, or kept.")
 
 
 def _check_models(request: AnonymizeRequest) -> None:
@@ -341,17 +354,13 @@ def _searched(prepared: PreparedRequest, progress: Progress | None) -> LatticeSe
 def _release(
     prepared: PreparedRequest, recoding: Recoding, filled: Classes, found: LatticeSearch | None, dummies: int
 ) -> AnonymizedRelease:
-    """What is said of a release; a dummy counts as much as a row that is lost, and no bound is known with dummies.
-
-    Where shares were rounded down to units, so is the bound: it may stay below the loss of what the search found best.
-    """
+    """What is said of a release; a dummy counts as much as a row that is lost, and no bound is known with dummies."""
     tuples = prepared.compressed.tuples
     classes = filled[recoding.held]
     loss = recoding.loss + Fraction(dummies, tuples.rows)
     scale = tuples.rows * tuples.unit * len(tuples.ladders)
     proved = None if dummies else found
-    sure = proved is not None and proved.optimal and all(ladder.exact for ladder in tuples.ladders)
-    bound = None if proved is None else float(loss) if sure else min(proved.bound / scale, float(loss))
+    bound = None if proved is None else float(loss) if proved.optimal else min(proved.bound / scale, float(loss))
     close = next((model for model in prepared.models if isinstance(model, Closeness)), None)
     if close is None and prepared.request.sensitive:
         close = closeness(1, "equal", tuples.sensitive)

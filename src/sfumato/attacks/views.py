@@ -125,8 +125,12 @@ def _view(
 ) -> ReleaseView:
     hidden = knowledge.fact.column
     classes: dict[tuple[str, ...], Counter[Any]] = {}
-    for key, (secret,) in zip(table.parts(columns), table.parts((hidden,)), strict=True):
-        classes.setdefault(key, Counter())[spelling.value(hidden, secret)] += 1
+    cells, own = table.cells(hidden), [plain(one[hidden]) for one in crowd if hidden in one]
+    values = spelling.secrets(table.name, knowledge.fact, {*cells}, own)
+    if own and Counter(repr(values[text]) for text in cells) - Counter(map(repr, own)):
+        complete = False  # more rows with a secret than people: some are nobody's here, and nothing is certain
+    for key, text in zip(table.parts(columns), cells, strict=True):
+        classes.setdefault(key, Counter())[values[text]] += 1
     known = [_texts(one.known, columns, spelling) for one in knowledge.people]
     others = [_texts(one, columns, spelling) for one in crowd]
     people = {key: Counter({"": 1}) for keys in (*known, *others) for key in keys}

@@ -159,7 +159,9 @@ def picture(name: str, found: list[tuple[int, AnonymizedRelease]]) -> str:
     lines: list[pictures.Curve] = [
         ("information loss", [(many, float(release.loss)) for many, release in found]),
         ("worst row's risk", [(many, float(release.measures.prosecutor)) for many, release in found]),
+        ("journalist's risk", [(many, float(release.measures.journalist)) for many, release in found]),
         ("mean risk", [(many, float(release.measures.marketer)) for many, release in found]),
+        ("unique rows", [(many, float(release.measures.uniques)) for many, release in found]),
     ]
     return pictures.curves(lines, title=f"What a release loses and risks, by {name}", axis=name, measure="part")
 
@@ -178,8 +180,7 @@ def _say(request: AnonymizeRequest, release: AnonymizedRelease, out: str) -> Non
             "no bound is known for local recoding" if request.method == "mondrian" else "no bound is known with dummies"
         )
     elif release.optimal:
-        near = f", to {release.gap:.0e}" if release.gap else ""
-        proof = f"the smallest of all {release.nodes:,} generalisations{near} ({release.checks:,} checked)"
+        proof = f"the smallest of all {release.nodes:,} generalisations ({release.checks:,} checked)"
     else:
         ended = "ended early" if release.interrupted else "ended"
         longer = "; --seconds S searches longer" if release.interrupted and request.seconds is None else ""

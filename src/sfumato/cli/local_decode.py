@@ -53,7 +53,7 @@ def run_decode(reports: Path, task_file: Path, asked: DecodeAsked, *, out: Path 
         sys.stderr.write(f"malformed reports left out: {tally.malformed:,}\n")
     if out is not None:
         write_table([row.to_dict() for row in rows], out)
-    remarks = [] if not asked.fake else [_moved(tally, asked.fake)]
+    remarks = [] if not asked.fake else [_moved(tally, asked.fake, asked.post)]
     remarks += [] if asked.delta is None else [_shuffled(reports, tally, asked.delta, asked.fake)]
     if as_json:  # a list of estimates; what is said about all of them goes beside it
         sys.stderr.writelines(f"{remark}\n" for remark in remarks)
@@ -75,9 +75,10 @@ def _check_fits(task: LocalTask, asked: DecodeAsked) -> None:
         raise InputError("--post is for a declared list of values")
 
 
-def _moved(tally: ReportTally, fake: int) -> str:
-    down, up = tally.moved_by(fake)
+def _moved(tally: ReportTally, fake: int, post: str) -> str:
+    down, up = tally.moved_by(fake, post)
     what = "the mean" if tally.task.encoder.takes == "numbers" else "a share"
+    what += f" (--post {post})" if post != "none" else ""
     return f"{fake:,} fake reports among them could have moved {what} by {down:.3g} to +{up:.3g}"
 
 

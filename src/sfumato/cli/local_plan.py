@@ -26,6 +26,17 @@ from sfumato.types import as_written, show, whole
 _LEVELS = [Fraction(i, 4) for i in range(1, 17)]
 
 
+_MOST = 10**15
+
+
+def _many(written: str, what: str) -> int:
+    """A number of people or reports."""
+    number = whole(written, what, 1)
+    if number > _MOST:
+        raise InputError(f"{what} must be at most 1e15")
+    return number
+
+
 @dataclass(frozen=True, slots=True)
 class PlanAsked:
     """The options of the command, as they were typed."""
@@ -50,12 +61,12 @@ class PlanAsked:
     @property
     def people(self) -> int:
         """How many report."""
-        return whole(self.users, "users", 1)
+        return _many(self.users, "users")
 
     @property
     def batch_size(self) -> int:
         """How many reports the collector shuffles together, at least."""
-        return whole(self.batch, "batch", 1)
+        return _many(self.batch, "batch")
 
     @property
     def texts(self) -> int:

@@ -24,7 +24,7 @@ def run(
     hierarchies: Path | None,
     earlier: list[str],
     record: Path | None,
-    dummies: int,
+    dummies: int | None,
     canonical: Path | None,
     as_json: bool,
 ) -> None:
@@ -34,7 +34,9 @@ def run(
     quasi, sensitive = _names(words["quasi"]), words["sensitive"]
     known = RecordedReleases(list(map(EarlierRelease, earlier)), None, hierarchies)
     if record is not None:
-        known = recorded(record, CheckedRelease(release, raw, quasi, sensitive, hierarchies, dummies), earlier)
+        known = recorded(record, CheckedRelease(release, raw, quasi, sensitive, hierarchies, dummies or 0), earlier)
+    if dummies is None:
+        dummies = 0 if known.this is None else known.this.claims.dummies
     lost = known.lost
     report = check_release(
         release,
@@ -73,17 +75,7 @@ def _claims(words: dict[str, Any], dummies: int) -> Claims:
 
 def _say(report: ReleaseReport, lost: list[str]) -> None:
     out = console()
-    out.print(f"{report.rows:,} rows in {report.classes:,} classes, the smallest of {report.k}: k = {report.k}")
-    if report.distinct is not None and report.entropy is not None:
-        ratio = "none" if report.recursive_c is None else f"above {report.recursive_c}"
-        out.print(f"l: distinct {report.distinct}, entropy {report.entropy:.4f}, recursive c {ratio}")
-        shown = ", ".join(f"{name} {value} ≈ {float(value):.4f}" for name, value in report.t.items())
-        out.print(f"t: {shown}", soft_wrap=True)
-    out.print(
-        f"risk: prosecutor {report.prosecutor}, journalist {report.journalist}, marketer {report.marketer}; "
-        f"discernibility {report.discernibility:,}, average class {float(report.average_class_size):.1f}",
-        soft_wrap=True,
-    )
+    _say_numbers(out, report)
     if report.k_with_kept is not None:
         out.print(f"for those who know the kept columns too: k = {report.k_with_kept}")
     for name, k in report.meet:
@@ -102,6 +94,23 @@ def _say(report: ReleaseReport, lost: list[str]) -> None:
         out.print("no fault found; the notes say why this is not a full pass")
     elif not report.faults:
         out.print("not passed: no fault found, but not everything could be checked")
+
+
+def _say_numbers(out: Console, report: ReleaseReport) -> None:
+    """k, l, t and the risks."""
+    out.print(f"{report.rows:,} rows in {report.classes:,} classes, the smallest of {report.k}: k = {report.k}")
+    if report.dummies:
+        out.print(f"{report.dummies:,} of the rows are dummies: they match nobody in the original table")
+    if report.distinct is not None and report.entropy is not None:
+        ratio = "none" if report.recursive_c is None else f"above {report.recursive_c}"
+        out.print(f"l: distinct {report.distinct}, entropy {report.entropy:.4f}, recursive c {ratio}")
+        shown = ", ".join(f"{name} {value} ≈ {float(value):.4f}" for name, value in report.t.items())
+        out.print(f"t: {shown}", soft_wrap=True)
+    out.print(
+        f"risk: prosecutor {report.prosecutor}, journalist {report.journalist}, marketer {report.marketer}; "
+        f"discernibility {report.discernibility:,}, average class {float(report.average_class_size):.1f}",
+        soft_wrap=True,
+    )
 
 
 def _where(fault: ReleaseFault) -> str:

@@ -137,7 +137,7 @@ def _entry(entry: dict[str, Any]) -> dict[str, Any]:
     for name in ("quasi", "keep"):
         if not isinstance(entry.get(name) or [], list):
             raise TypeError
-    for name in ("sensitive", "hierarchies", "hierarchies_digest"):
+    for name in ("sensitive", "hierarchies", "hierarchies_digest", "out_digest", "data_digest"):
         if not isinstance(entry.get(name), str | None):
             raise TypeError
     if "promised" in entry:

@@ -30,7 +30,8 @@ def check(matrix: Sequence[Sequence[Any]], epsilon: Any, metric: Metric = None, 
 
     Guarantee: where nothing is raised, rows add up to 1 and matrix[x][z] <= e^(epsilon d(x, x')) matrix[x'][z].
     Proof: entries are whole numbers of one unit. For each pair of rows e^(-epsilon d) is a fraction, or enclosed by
-        fractions of which the upper end u is taken; u matrix[x][z] <= matrix[x'][z] is compared for each output.
+        fractions of which the upper end u is taken, with digits below the smallest ratio of two entries: u matrix[x][z]
+        <= matrix[x'][z] is compared for each output.
     Reference: Chatzikokolakis, Andres, Bordenabe, Palamidessi, PETS 2013.
     Checked by: design::the_check_finds_the_smallest_breach, design::the_check_agrees_with_the_exact_epsilon
     """
@@ -51,10 +52,7 @@ def check(matrix: Sequence[Sequence[Any]], epsilon: Any, metric: Metric = None, 
                 continue
             key = id(distance) if isinstance(distance, Real) else distance.as_integer_ratio()
             if key not in known:
-                decay = level.decay(distance)
-                known[key] = (
-                    (decay.enclose(BITS)[1], 1 << BITS) if isinstance(decay, Real) else decay.as_integer_ratio()
-                )
+                known[key] = level.decay_above(distance, unit.bit_length(), BITS).as_integer_ratio()
             top, bottom = known[key]
             if any(map(gt, map(mul, here, repeat(top)), map(mul, there, repeat(bottom)))):
                 z = next(z for z, (a, b) in enumerate(zip(here, there, strict=True)) if a * top > b * bottom)

@@ -10,7 +10,7 @@ import re
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
-from math import isqrt
+from math import ceil, isqrt, log
 
 from sfumato.errors import InputError
 from sfumato.mechanisms.metrics import Distance
@@ -57,6 +57,27 @@ class Level:
         power = _root(self.odds**exponent.numerator, exponent.denominator)
         return exp(-(ln(self.odds) * exponent)) if power is None else 1 / power
 
+    def decay_above(self, distance: Distance | int, least: int, digits: int) -> Fraction:
+        """A fraction that is at least e^(-epsilon distance): that number itself where it is a fraction, else with so
+        many bits after its first one. Below 2^-least, which no ratio reaches that it is compared with, it has fewer.
+        """
+        decay = self.decay(distance)
+        if not isinstance(decay, Real):
+            return decay
+        bits = digits + min(least, ceil(self._about * float(distance) / log(2)))
+        return Fraction(decay.enclose(bits)[1], 1 << bits)
+
+    def parts_of(self, whole: Level) -> Fraction | Real:
+        """How many times another level this one is: a fraction where both are logarithms of powers of one number.
+
+        >>> as_level("10 ln 16").parts_of(as_level("2 ln 2")), as_level("ln 2").parts_of(as_level("ln 8"))
+        (Fraction(20, 1), Fraction(1, 3))
+        """
+        powers = (1, 1) if self.odds == whole.odds else _common_powers(self.odds, whole.odds)
+        if powers is None:
+            return as_real(self.epsilon) / whole.epsilon
+        return self.times * powers[0] / (whole.times * powers[1])
+
     def is_far(self, distance: Distance | int) -> bool:
         """Whether e^(-epsilon distance) is so small that telling it from 0 takes more bits than are spent on it."""
         return self._about * float(distance) > FAR
@@ -90,6 +111,31 @@ def as_level(given: object) -> Level:
     if odds <= 1:
         raise InputError(f"epsilon must be above 0, but is ln {show(odds)}", hint="Take the logarithm of more than 1.")
     return Level(positive(found["times"] or 1, "epsilon"), odds)
+
+
+def _common_powers(one: Fraction | None, two: Fraction | None) -> tuple[int, int] | None:
+    """The least a, b with one = g^a and two = g^b for some g; None where there are none, as for 2 and 3.
+
+    Euclid's algorithm on exponents: the larger of two powers of g, divided by the smaller, is a power of g again, and
+    its numerator and denominator are those of the larger divided by those of the smaller.
+    """
+    if one is None or two is None:
+        return None
+    large, small = max(one, two), min(one, two)
+    while large != small:
+        if large.numerator % small.numerator or large.denominator % small.denominator:
+            return None
+        rest = large / small
+        large, small = max(rest, small), min(rest, small)
+    return _exponent(one, small), _exponent(two, small)
+
+
+def _exponent(power: Fraction, base: Fraction) -> int:
+    """How many times a base is in its power."""
+    times = 0
+    while power > 1:
+        power, times = power / base, times + 1
+    return times
 
 
 def _root(number: Fraction, degree: int) -> Fraction | None:

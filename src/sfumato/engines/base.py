@@ -36,6 +36,23 @@ LONGEST_SQL = 1_000_000
 bytes for each character of a list, which its own limit of memory does not count."""
 
 
+def read_alike(policy: Policy, *columns: tuple[str, str]) -> bool:
+    """Whether identifiers that are stored in different types are read alike: as whole numbers or texts they are, while
+    an engine rounds numbers of another width in another way.
+    """
+    return all(policy.tables[table].columns[column].type in ("integer", "text", None) for table, column in columns)
+
+
+def too_deep(position: int = 0) -> QueryError:
+    """The refusal of an expression whose text would be repeated within itself, and grow with each repetition."""
+    return QueryError(
+        "this expression is too long when its functions are written out",
+        position=position,
+        hint="Nest fewer functions; for AT TIME ZONE, declare narrower bounds of the timestamp.",
+        sqlstate="54001",
+    )
+
+
 def bounded_sql(text: str, times: int = 1) -> str:
     """A part of a statement, which stands in it so many times; refused before it is written that often."""
     if len(text) * times > LONGEST_SQL:

@@ -85,6 +85,7 @@ def _to_char(call: Call, value: Any) -> str:
         "US": f"{at.microsecond:06}", "DDD": f"{at.timetuple().tm_yday:03}", "IW": f"{at.isocalendar()[1]:02}",
         "IYYY": f"{at.isocalendar()[0]:04}", "Q": str((at.month + 2) // 3), "D": str(at.isoweekday() % 7 + 1),
         "ID": str(at.isoweekday()), "HH12": f"{(at.hour + 11) % 12 + 1:02}", "HH": f"{(at.hour + 11) % 12 + 1:02}",
+        **dict.fromkeys(("SSSS", "SSSSS"), str(at.hour * 3600 + at.minute * 60 + at.second)),
         "WW": f"{(at.timetuple().tm_yday + 6) // 7:02}", "W": str((at.day + 6) // 7),
     }  # fmt: skip
     shown = []

@@ -56,6 +56,8 @@ def read_prior(path: Path, cells: GridCells, positions: tuple[Floats, Floats] | 
             hint="Write one number for each cell, or give a CSV file with columns lat and lon.",
         ) from None
     weights = np.array(numbers)
+    if weights.size and np.isfinite(weights).all() and weights.max() > 0:
+        weights = weights / weights.max()  # the sum of large ones is no float
     if weights.size != cells.count or not np.isfinite(weights).all() or weights.min() < 0 or weights.sum() <= 0:
         raise InputError(
             f'"{path.name}" is not a prior for {cells.width}x{cells.height} cells',

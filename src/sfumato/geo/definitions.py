@@ -12,11 +12,13 @@ e^(epsilon d) if any prior lets it. So the three definitions agree on every chan
 place of these. A definition is said to hold only if that is certain.
 
 Guarantee: without given priors, the three answers are equal.
-Proof: let D >= e^(-epsilon d) be the fraction that decides. If K(x) D > K(y), the prior with weight w < (K(x) D -
-K(y))/(K(x) - K(y)) on x and the rest on y has w K(x)/(w K(x) + (1 - w) K(y)) D > w; odds are K(x)/K(y) for every prior.
-If K(x) D <= K(y) for all pairs, then also for sums over a ball.
+Proof: let D >= e^(-epsilon d) be the fraction that decides, the same for all three. If K(x) D > K(y), the prior with
+weight w < (K(x) D - K(y))/(K(x) - K(y)) on x and the rest on y has w K(x)/(w K(x) + (1 - w) K(y)) D > w; odds are
+K(x)/K(y) for every prior. If K(x) D <= K(y) for all pairs, then also for sums over a ball. D is e^(-epsilon d) where
+that is a fraction, else above it by less than 2^-159 of it, or of the smallest ratio that it is compared with.
 Reference: Andrés, Bordenabe, Chatzikokolakis, Palamidessi, CCS 2013, theorem 3.1 and 3.2.
-Checked by: geo::the_three_definitions_agree_on_random_channels
+Checked by: geo::the_three_definitions_agree_on_random_channels,
+geo::definitions_decide_as_logarithms_do_however_far_places_are_apart
 """
 
 from __future__ import annotations
@@ -33,7 +35,7 @@ from sfumato.design.level import Level, as_level
 from sfumato.design.priors import Prior, as_prior
 from sfumato.mechanisms import Channel
 from sfumato.mechanisms.metrics import Distance, Metric, distances
-from sfumato.reals import Real, as_real
+from sfumato.reals import Real
 from sfumato.types import as_written
 
 _BITS = 160
@@ -60,8 +62,8 @@ def check_definitions(
     """
     rows = [[as_written(p) for p in row] for row in channel.matrix]
     apart = distances(metric, channel.inputs)
-    decays = _Decays(as_level(epsilon))
     beliefs = [as_prior(prior, channel.inputs) for prior in (("uniform",) if priors is None else priors)]
+    decays = _Decays(as_level(epsilon), _smallest(rows) + _smallest(beliefs))
     columns = list(zip(*rows, strict=True))
 
     pairs = list(_worst_pairs(rows, apart)) if priors is None else []
@@ -82,8 +84,9 @@ def worst_prior(size: int, likely: int, rare: int, weight: Any = RARE) -> list[F
 class _Decays:
     """Upper ends of e^(-epsilon d), one for each distance."""
 
-    def __init__(self, level: Level) -> None:
-        self.level, self.known = level, dict[object, Fraction]()
+    def __init__(self, level: Level, least: int) -> None:
+        """2^-least is below every ratio that is compared."""
+        self.level, self.least, self.known = level, least, dict[object, Fraction]()
 
     def allows(self, large: Fraction, small: Fraction, distance: Distance) -> bool:
         """Whether large <= e^(epsilon distance) small, for certain."""
@@ -98,11 +101,13 @@ class _Decays:
         """An upper end for one distance."""
         key = id(distance) if isinstance(distance, Real) else distance
         if key not in self.known:
-            decay = self.level.decay(distance)
-            self.known[key] = (
-                Fraction(as_real(decay).enclose(_BITS)[1], 1 << _BITS) if isinstance(decay, Real) else decay
-            )
+            self.known[key] = self.level.decay_above(distance, self.least, _BITS)
         return self.known[key]
+
+
+def _smallest(rows: Sequence[Sequence[Fraction]]) -> int:
+    """A whole number n with 2^-n below everything in these rows that is not 0."""
+    return 1 + max(p.denominator.bit_length() - p.numerator.bit_length() for row in rows for p in row if p)
 
 
 def _close(column: Sequence[Fraction], apart: Sequence[Sequence[Distance]], decays: _Decays) -> bool:

@@ -23,11 +23,14 @@ from sfumato.geo.grid_channels import (
     bayes_error,
     calibrate_planar,
     certified,
+    certified_rows,
     cloaking,
     expected_loss,
-    planar,
+    fractions_of_logs,
+    planar_logs,
     solve_loss,
 )
+from sfumato.geo.mechanism import sized_level
 from sfumato.geo.shokri import INTERIOR, VERTEX, optimal_for_prior
 from sfumato.sampling import sample_uniform
 
@@ -107,6 +110,14 @@ class _Tried:
     def of(cls, cells: GridCells, table: Floats, prior: Floats) -> _Tried:
         return cls(table, expected_loss(table, prior, cells.distance), certified(cells, table))
 
+    @classmethod
+    def of_planar(cls, cells: GridCells, epsilon: float, prior: Floats) -> _Tried:
+        """Some of its probabilities are those of no float."""
+        logs = planar_logs(cells, epsilon)
+        table = np.exp(logs)
+        rows = fractions_of_logs(logs)
+        return cls(table, expected_loss(table, prior, cells.distance), certified_rows(cells, rows))
+
 
 def evaluate(cells: GridCells, *, side: int = 3, priors: Mapping[str, Floats] | None = None) -> Evaluation:
     """The whole comparison at the loss of cloaking with zones of side times side cells."""
@@ -120,10 +131,10 @@ def evaluate(cells: GridCells, *, side: int = 3, priors: Mapping[str, Floats] | 
         CLOAKING: zones,
         FOR_UNIFORM: optimal_for_prior(cells, uniform, loss, VERTEX),
         FOR_UNIFORM_2: optimal_for_prior(cells, uniform, loss, INTERIOR),
-        PLANAR: planar(cells, calibrate_planar(cells, loss, uniform)),
-        BEST: _optimum_of_loss(cells, loss),
     }
     tried = {name: _Tried.of(cells, table, uniform) for name, table in tables.items()}
+    tried[PLANAR] = _Tried.of_planar(cells, calibrate_planar(cells, loss, uniform), uniform)
+    tried[BEST] = _Tried.of(cells, _optimum_of_loss(cells, loss), uniform)
     rows = []
     for prior, weights in against.items():
         own = _Tried.of(cells, optimal_for_prior(cells, weights, loss), weights)
@@ -167,7 +178,7 @@ def _dummies(prior: str, weights: Floats, cells: GridCells, k: int) -> Scored:
 def grid_optimum(cells: GridCells, epsilon: object, prior: object = "uniform") -> Optimum:
     """The geo-indistinguishable mechanism with the least expected distance, with its certificate."""
     points = grid(cells.width, cells.height)
-    return optimal(prior, "loss", epsilon, "euclidean", inputs=points)  # type: ignore[arg-type]  # as a person wrote it
+    return optimal(prior, "loss", sized_level(epsilon), "euclidean", inputs=points)  # type: ignore[arg-type]  # as a person wrote it
 
 
 def _optimum_of_loss(cells: GridCells, loss: float) -> Floats:

@@ -23,8 +23,9 @@ from sfumato.errors import InputError
 from sfumato.geo.frames import Around, Frame, Worldwide, slack
 from sfumato.geo.lattice_noise import LatticeNoise
 from sfumato.geo.zones import Zone, Zoned
+from sfumato.reals import round_down
 from sfumato.sampling import Bits
-from sfumato.types import positive
+from sfumato.types import sized
 
 Floats = NDArray[np.float64]
 _STEPS = 200
@@ -63,12 +64,12 @@ class LocationMechanism:
         zones: Sequence[Zone] = (),
     ) -> LocationMechanism:
         """Level `level` ("ln 4" or a number) within `radius` metres; `around` is a public place, `grid` in metres."""
-        size = positive(radius, "radius")
-        step = nice_step(size / _STEPS) if grid is None else positive(grid, "grid")
+        size = sized(radius, "radius")
+        step = nice_step(size / _STEPS) if grid is None else sized(grid, "grid")
         if step > size:
             raise InputError("the grid must not be coarser than the radius", hint="Leave it out: it is chosen to fit.")
-        frame: Frame = Worldwide(step) if around is None else Around(*around, step, positive(reach, "reach"))
-        return cls(Zoned(frame, tuple(zones)) if zones else frame, as_level(level), size)
+        frame: Frame = Worldwide(step) if around is None else Around(*around, step, sized(reach, "reach"))
+        return cls(Zoned(frame, tuple(zones)) if zones else frame, sized_level(level), size)
 
     @property
     def inner(self) -> Level:
@@ -89,6 +90,14 @@ class LocationMechanism:
         """A report for one position."""
         out = self.report_many([float(lat)], [float(lon)], bits)
         return float(out[0][0]), float(out[1][0])
+
+
+def sized_level(given: Any) -> Level:
+    """A level that floats can compute with."""
+    level = as_level(given)
+    epsilon = level.epsilon
+    sized(epsilon if isinstance(epsilon, Fraction) else round_down(epsilon, Fraction(1, 10**101)), "level")
+    return level
 
 
 def nice_step(most: Fraction) -> Fraction:

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from sfumato.geo.earth import ground_distance
 from sfumato.geo.mechanism import LocationMechanism
-from sfumato.types import certainty, positive
+from sfumato.types import certainty, sized
 
 Floats = NDArray[np.float64]
 
@@ -81,7 +81,7 @@ def retrieve(mechanism: LocationMechanism, interest: Any, confidence: Any = "0.9
     Checked by: geo::the_area_of_retrieval_is_that_of_the_lecture, geo::everything_of_interest_is_retrieved
     """
     sure = float(certainty(confidence))
-    wanted = float(positive(interest, "interest"))
+    wanted = float(sized(interest, "interest"))
     outer = float(mechanism.level.over(mechanism.radius).epsilon)
     noise = quantile(planar_tail, sure) / outer
     frame, inner = mechanism.frame, float(mechanism.inner.epsilon)

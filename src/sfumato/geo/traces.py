@@ -37,15 +37,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.design.level import Level, as_level
-from sfumato.errors import BudgetError
+from sfumato.design.level import Level
+from sfumato.errors import BudgetError, InputError
 from sfumato.geo.frames import slack
-from sfumato.geo.mechanism import LocationMechanism
+from sfumato.geo.mechanism import LocationMechanism, sized_level
 from sfumato.geo.purse import MemoryPurse, Point, Purse
 from sfumato.geo.retrieval import quantile
-from sfumato.reals import Real, as_real, round_down, round_up
+from sfumato.reals import Real, round_down, round_up
 from sfumato.sampling import Bits, sample_laplace
-from sfumato.types import positive
+from sfumato.types import sized
 
 Floats = NDArray[np.float64]
 FRESH, REPEATED, HELD = "fresh", "repeated", "held"
@@ -97,9 +97,13 @@ class TraceMechanism:
     ) -> TraceMechanism:
         """With defaults: a quarter of the level for a test, and the threshold that the module describes."""
         own = mechanism.level
-        tested = Level(own.times / 4, own.odds) if test is None else as_level(test)
-        metres = Fraction(0) if threshold is None else positive(threshold, "threshold")
-        trace = cls(mechanism, as_level(budget), tested, metres, purse or MemoryPurse())
+        tested = Level(own.times / 4, own.odds) if test is None else sized_level(test)
+        metres = Fraction(0) if threshold is None else sized(threshold, "threshold")
+        trace = cls(mechanism, sized_level(budget), tested, metres, purse or MemoryPurse())
+        if trace.test_rate <= 0:
+            raise InputError(
+                "the level of a test is too small for its noise", hint="Leave it out, or name a larger one."
+            )
         return replace(trace, threshold=trace._usual_threshold()) if threshold is None else trace
 
     def _usual_threshold(self) -> Fraction:
@@ -126,11 +130,10 @@ class TraceMechanism:
         return round_up(self.mechanism.level.epsilon)
 
     def _levels(self, level: Level) -> Fraction | Real:
-        """How many times the mechanism's level: a fraction where both are logarithms of the same odds. Rounding the
-        logarithms themselves would make a budget of 20 ln 4 smaller than twenty reports at ln 4.
+        """How many times the mechanism's level: a fraction where both are logarithms of powers of one number. Rounding
+        the logarithms themselves would make a budget of 20 ln 4 smaller than twenty reports at ln 4, or at 2 ln 2.
         """
-        own = self.mechanism.level
-        return level.times / own.times if level.odds == own.odds else as_real(level.epsilon) / own.epsilon
+        return level.parts_of(self.mechanism.level)
 
     @cached_property
     def test_rate(self) -> Fraction:

@@ -16,10 +16,16 @@ from sfumato.errors import InputError
 from sfumato.local.base import Tally
 from sfumato.local.estimates import Estimated, estimate_shares
 from sfumato.local.means import estimate_mean
-from sfumato.local.poisoning import bound_mean_poisoning, bound_poisoning, bound_rappor_poisoning, check_fakes
+from sfumato.local.poisoning import (
+    bound_mean_poisoning,
+    bound_poisoning,
+    bound_post_poisoning,
+    bound_rappor_poisoning,
+    check_fakes,
+)
 from sfumato.local.rappor import Rappor
 from sfumato.local.sketch import CountMeanSketch, PrefixExtending
-from sfumato.local.strings import discover, estimate_rappor, estimate_rappor_tally, estimate_sketch, is_screened
+from sfumato.local.strings import discover, estimate_rappor_tally, estimate_sketch, is_screened
 from sfumato.local.tape import Octets
 from sfumato.local.task import LocalTask
 from sfumato.types import certainty
@@ -42,7 +48,7 @@ class ReportTally:
         self.reports = self.malformed = 0
         self._tally: Tally | None = None
         self._kept: list[Octets] = []
-        self._keeps = isinstance(task.encoder, PrefixExtending) or self._is_screened()
+        self._keeps = isinstance(task.encoder, PrefixExtending)
 
     def _is_screened(self) -> bool:
         encoder = self.task.encoder
@@ -97,8 +103,10 @@ class ReportTally:
         words: Any = {"population": population, "confidence": confidence, "post": post}
         return estimate_shares(encoder, self._tally, self.task.labels, **words)
 
-    def moved_by(self, fake: int) -> tuple[float, float]:
-        """How far so many fake reports among these could have moved an estimate, down and up."""
+    def moved_by(self, fake: int, post: str = "none") -> tuple[float, float]:
+        """How far so many fake reports among these could have moved an estimate, down and up, after this
+        post-processing.
+        """
         encoder: Any = self.task.encoder
         if isinstance(encoder, PrefixExtending):  # shares are those of the longest prefixes
             n = int(encoder.tally(np.concatenate(self._kept))[-1]) if self._kept else 0
@@ -109,11 +117,13 @@ class ReportTally:
             width = float((self.task.high or 0) - (self.task.low or 0))
             return width * down, width * up
         if not isinstance(encoder, Rappor):
+            if encoder.takes == "values":
+                return bound_post_poisoning(encoder, self.reports, fake, post)
             return bound_poisoning(encoder.worth, self.reports, fake)
-        if self._tally is None or not self.candidates:
+        if self._tally is None or not self.candidates or self._is_screened():
             raise InputError(
                 "the effect of fake reports is not bounded for so many candidates",
-                detail="One half of the reports selects the candidates that the other half tests.",
+                detail="One half of the cohorts selects the candidates that the other half tests.",
                 hint=f"Look for fewer than {encoder.cohorts * encoder.filter // 2} candidates.",
             )
         moved = bound_rappor_poisoning(encoder, self._tally, self.candidates, fake)
@@ -130,7 +140,5 @@ class ReportTally:
         if isinstance(encoder, CountMeanSketch):
             assert self._tally is not None
             return estimate_sketch(encoder, self._tally, self.candidates, **words)
-        if self._keeps:
-            return estimate_rappor(encoder, np.concatenate(self._kept), self.candidates, correction=correction, **words)
         assert self._tally is not None
         return estimate_rappor_tally(encoder, self._tally, self.candidates, correction=correction, **words)

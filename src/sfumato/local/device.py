@@ -6,10 +6,12 @@ on the disk before the report is drawn. The file is its owner's alone: a permane
 Guarantee: all reports on one task cost at most its `lifetime`, and all reports of the device at most its budget. RAPPOR
 draws one permanent copy for a task with its parameters and reports every later text by it.
 Proof: costs of independent reports add up, and a report is drawn only after the sum was compared with both limits and
-written. Reports from one copy are post-processing of it.
+written. A file with a second name, which a replacement would leave behind as it was, is refused. Reports from one copy
+are post-processing of it.
 Reference: Dwork and Roth 2014, 3.5 (composition); Erlingsson, Pihur, Korolova, CCS 2014 (permanent copies).
 Checked by: local::a_device_spends_its_budget_and_no_more, local::a_device_reports_all_texts_by_one_copy,
-local::what_a_device_keeps_is_its_owners_alone, local::a_cost_is_on_the_disk_before_its_report_is_drawn
+local::what_a_device_keeps_is_its_owners_alone, local::a_cost_is_on_the_disk_before_its_report_is_drawn,
+local::a_file_with_several_names_is_one_budget
 """
 
 from __future__ import annotations
@@ -24,7 +26,7 @@ from typing import Any
 
 import numpy as np
 
-from sfumato.errors import BudgetError
+from sfumato.errors import BudgetError, InputError
 from sfumato.files import real_path, replace_file
 from sfumato.local.tape import Flags, SystemTape, Tape, sample_uniform_bytes
 from sfumato.local.task import LocalTask, charge
@@ -82,6 +84,12 @@ class Device:
         """What is on the disk, while no other process uses it."""
         with self._path.with_name(f"{self._path.name}.lock").open("a") as lock:
             fcntl.flock(lock, fcntl.LOCK_EX)
+            if self._path.exists() and self._path.stat().st_nlink > 1:
+                raise InputError(
+                    f'the device\'s file "{self._path}" has another name, a hard link',
+                    detail="It is replaced at each report, so that each name would have a budget of its own.",
+                    hint="Remove all names but one.",
+                )
             yield json.loads(self._path.read_text("utf-8")) if self._path.exists() else {"spent": "0", "tasks": {}}
 
     def _write(self, state: dict[str, Any]) -> None:

@@ -6,7 +6,7 @@ range); `detectable` is the smallest share that is told from nothing, among all 
 five surveys (or the smallest shift of a mean).
 
 Each decoder of texts has its own error. RAPPOR fits all candidates at once, which widens the interval of each; where
-there are too many candidates, half of the reports select those that the other half tests. `prefix` must find a text at
+there are too many candidates, half of the cohorts select those that the other half tests. `prefix` must find a text at
 every length, among all children of the prefixes it has kept, and its intervals hold for all texts that it names.
 
 Guarantee: a text with the stated share is named in four of five surveys or more, as far as the normal law holds.
@@ -35,7 +35,7 @@ from sfumato.local.decoys import decoys_for
 from sfumato.local.estimates import allowed_part, quantile, score_interval, share_variance
 from sfumato.local.rappor import Rappor
 from sfumato.local.sketch import CountMeanSketch, PrefixExtending
-from sfumato.local.strings import PREFIXES, is_screened, tested_at_once
+from sfumato.local.strings import PREFIXES, is_screened, tested_at_once, testing_cohorts
 from sfumato.local.table import ENCODERS
 from sfumato.types import whole
 
@@ -47,14 +47,11 @@ CANDIDATES = 1000
 """How many texts are looked for, unless it is stated."""
 _LEVEL, _POWER = 0.05, 0.8
 _COMMON = 2.0
-"""Intervals of RAPPOR are wider by this over the root of the number of bits where half of the reports select
-candidates, for those that are selected have bits in common (measured: 4 % with 1,024 bits, 12 % with 256). Where all
-candidates are tested, it is a part of that.
+"""Intervals of RAPPOR are wider by this, times the part of bits that are taken by candidates, over the root of the
+number of bits: candidates have bits in common (measured).
 """
 _FEWER = 0.07
-"""In this part of surveys RAPPOR misses a text that it should name by the normal law (measured). It is 0.14 where a
-text has few bits (one hash function, eight cohorts) and half of the reports select.
-"""
+"""In this part of surveys RAPPOR misses a text that it should name by the normal law (measured)."""
 _NORMAL = NormalDist()
 
 
@@ -115,17 +112,18 @@ def _weigh_rappor(encoder: Rappor, users: int, candidates: int) -> LocalPlan:
     if candidates > _LEVEL * (decoys_for(candidates) + 1):
         raise InputError(f"rappor cannot name any of {candidates:,} candidates", hint="Look for 200,000 or fewer.")
     tested, screened = tested_at_once(encoder, candidates), is_screened(encoder, candidates)
+    testing = int(testing_cohorts(encoder).sum()) if screened else encoder.cohorts
     density = 1 - (1 - 1 / encoder.filter) ** encoder.hashes
     rate = float(encoder.q) + float(encoder.p - encoder.q) * density
     own_bits = encoder.filter * density * (1 - density)  # beside the column of unlisted texts
-    reports = users / 2 if screened else users
-    noise = rate * (1 - rate) / float(encoder.p - encoder.q) ** 2 / (reports / encoder.cohorts)
+    noise = rate * (1 - rate) / float(encoder.p - encoder.q) ** 2 / (users / encoder.cohorts)
     left_out = (candidates - tested) / candidates**2 * density * (1 - density)  # equally frequent texts, not fitted
-    alone = sqrt((noise + left_out) / own_bits / encoder.cohorts)
-    bits = encoder.cohorts * encoder.filter
+    each = (noise + left_out) / own_bits
+    selecting, alone = (sqrt(each / cohorts) for cohorts in (max(1, encoder.cohorts - testing), testing))
+    bits = testing * encoder.filter
     part = tested / bits
-    spread = alone / sqrt(1 - part) * (1 + _COMMON / sqrt(bits) * (1.0 if screened else part))
-    overlaps = _overlaps(encoder.cohorts * encoder.hashes, density, _LEVEL / candidates)
+    spread = alone / sqrt(1 - part) * (1 + _COMMON / sqrt(bits) * part)
+    overlaps = _overlaps(testing * encoder.hashes, density, _LEVEL / candidates)
 
     def passed(share: float) -> float:
         """What an estimate must exceed: random texts that have bits in common with this one score higher, too."""
@@ -137,7 +135,7 @@ def _weigh_rappor(encoder: Rappor, users: int, candidates: int) -> LocalPlan:
         return _least(below, share + 40 * around, 1 - _LEVEL / candidates)
 
     def power(share: float) -> float:
-        chosen = _NORMAL.cdf(share / alone + _NORMAL.inv_cdf(tested / candidates)) if screened else 1.0
+        chosen = _NORMAL.cdf(share / selecting + _NORMAL.inv_cdf(tested / candidates)) if screened else 1.0
         return chosen * _NORMAL.cdf((share - passed(share)) / spread)
 
     return LocalPlan(encoder, quantile(1 - _LEVEL) * spread, _least(power, 100 * spread, _POWER + _FEWER))

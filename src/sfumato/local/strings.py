@@ -5,16 +5,18 @@ and where frequent texts are not among the candidates. Under `bh` the expected s
 at most the level in all surveys that were simulated. The same reports, in any order, and the same candidates give the
 same estimates and names.
 Proof: the p-value of a candidate for RAPPOR is its rank among random texts (`decoys`), and all candidates that were
-tried are counted. With more than half as many candidates as bits, one half of the reports, drawn at random from a
-digest of all, selects those that the other half tests, and all others have one column together. A candidate that the
-bits cannot tell from a combination of others has no unbiased estimate: it is not named, and its interval is from 0 to
-1. Intervals follow from the covariance of the bits that the fitted shares imply, by the normal law. The reports that
-support a prefix which nobody has are binomial.
+tried are counted. With more than half as many candidates as bits, one half of the cohorts selects those that the other
+half tests, and all others have one column together. Each cohort has hash functions of its own: which candidates were
+selected says nothing about their bits in the cohorts that test, so that there they share bits with a text that is not
+listed as random texts do. A candidate that the bits cannot tell from a combination of others has no unbiased estimate:
+it is not named, and its interval is from 0 to 1. Intervals follow from the covariance of the bits that the fitted
+shares imply, by the normal law. The reports that support a prefix which nobody has are binomial.
 Reference: Erlingsson, Pihur, Korolova, CCS 2014; Holm 1979; Benjamini and Hochberg 1995; Wang, Li, Jha 2019.
 Checked by: local::rappor_names_few_that_nobody_has, local::rappor_intervals_cover,
 local::candidates_that_cannot_be_told_apart_are_not_named, local::decoding_again_names_the_same,
 local::frequent_texts_are_found_letter_by_letter, local::heavy_hitters_name_few_that_nobody_has,
-local::intervals_of_a_frequent_text_cover_where_candidates_are_screened
+local::intervals_of_a_frequent_text_cover_where_candidates_are_screened,
+local::intervals_cover_where_candidates_are_screened_and_a_frequent_text_is_not_listed
 """
 
 from __future__ import annotations
@@ -42,7 +44,7 @@ from sfumato.local.estimates import (
 from sfumato.local.rappor import Rappor
 from sfumato.local.significance import adjusted
 from sfumato.local.sketch import CountMeanSketch, PrefixExtending
-from sfumato.local.tape import Octets, PublicTape, sample_coins
+from sfumato.local.tape import Octets
 
 PREFIXES = 64
 """So many prefixes of one length are extended."""
@@ -126,46 +128,31 @@ def _bits_covariance(block: Floats, shares: Floats, texts: int, p: float, q: flo
     return together
 
 
-def estimate_rappor(
+def estimate_rappor(encoder: Rappor, reports: Octets, candidates: Sequence[str], **words: Any) -> list[Estimated]:
+    """Every candidate that is tested, with its interval and its adjusted p-value; `estimate_rappor_tally` has words."""
+    return estimate_rappor_tally(encoder, encoder.tally(reports), candidates, **words)
+
+
+def estimate_rappor_tally(
     encoder: Rappor,
-    reports: Octets,
+    tally: Tally,
     candidates: Sequence[str],
     *,
     population: str = "fixed",
     confidence: object = 0.95,
     correction: str = "holm",
 ) -> list[Estimated]:
-    """Every candidate that is tested, with its interval and its adjusted p-value."""
+    """The same from a tally."""
     check_population(population)
     _check_candidates(candidates)
-    chosen, kept, beside = list(candidates), reports, None
-    if is_screened(encoder, len(chosen)):
-        chosen, kept, beside = _screened(encoder, reports, chosen)
-        population = "sampled"  # those whose reports are left for the test are a sample of all
-    words: Any = {"population": population, "confidence": confidence, "correction": correction}
-    return estimate_rappor_tally(encoder, encoder.tally(kept), chosen, **words, tried=len(candidates), beside=beside)
-
-
-def estimate_rappor_tally(
-    encoder: Rappor,
-    tally: Tally,
-    chosen: Sequence[str],
-    *,
-    population: str = "fixed",
-    confidence: object = 0.95,
-    correction: str = "holm",
-    tried: int = 0,
-    beside: Floats | None = None,
-) -> list[Estimated]:
-    """The same from a tally, for candidates that are all tested at once, though more may have been tried before: the
-    mean filter of those others is `beside`.
-    """
-    _check_candidates(chosen)
-    count = len(chosen)
-    fitted = fit(encoder, tally, design(encoder, chosen, beside), count)
-    n = int(tally.reshape(encoder.cohorts, -1)[:, 0].sum())
-    if n < 1:
+    if not tally.reshape(encoder.cohorts, -1)[:, 0].any():
         raise InputError("there are no reports")
+    chosen, beside = list(candidates), None
+    if is_screened(encoder, len(chosen)):
+        chosen, tally, beside = _screened(encoder, tally, chosen)
+        population = "sampled"  # those in the cohorts that test are a sample of all
+    count, n = len(chosen), int(tally.reshape(encoder.cohorts, -1)[:, 0].sum())
+    fitted = fit(encoder, tally, design(encoder, chosen, beside), count)
     shares, variance = fitted.shares[:count], np.diag(fitted.covariance)[:count]
     if population == "fixed":
         inside = np.clip(shares, 0.0, 1.0)
@@ -175,7 +162,7 @@ def estimate_rappor_tally(
     tests = np.ones(count)
     if known.any():
         parts = fitted.scores[:count][known], fitted.residuals, fitted.left[:count][known]
-        tests[known] = decoy_tests(encoder, parts, max(tried, count), correction, tally.tobytes())
+        tests[known] = decoy_tests(encoder, parts, len(candidates), correction, tally.tobytes())
     half = quantile(confidence) * deviation
     low, high = np.where(known, shares - half, 0.0), np.where(known, shares + half, 1.0)
     return [
@@ -195,31 +182,46 @@ def is_screened(encoder: Rappor, candidates: int) -> bool:
 
 
 def tested_at_once(encoder: Rappor, candidates: int) -> int:
-    """How many of so many candidates are tested: all of them, or the likeliest by half of the reports."""
-    return max(1, encoder.cohorts * encoder.filter // 4) if is_screened(encoder, candidates) else candidates
+    """How many of so many candidates are tested: all of them, or the likeliest by the cohorts that select."""
+    if not is_screened(encoder, candidates):
+        return candidates
+    return max(1, encoder.filter * int(testing_cohorts(encoder).sum()) // 4)
 
 
-def _screened(encoder: Rappor, reports: Octets, candidates: list[str]) -> tuple[list[str], Octets, Floats]:
-    """The likeliest candidates by one half of the reports, drawn at random whatever order the reports are in, but the
-    same whenever they are decoded; the other half, for the test; and the mean filter of all other candidates.
+def testing_cohorts(encoder: Rappor) -> NDArray[np.bool_]:
+    """Where candidates are selected: the cohorts that test them, every second one. The others select them."""
+    if encoder.cohorts < 2:
+        raise InputError(
+            "one cohort cannot tell so many candidates apart",
+            hint=f"Look for {encoder.filter // 2 - 1} or fewer, or plan a task with more cohorts.",
+        )
+    result: NDArray[np.bool_] = np.arange(encoder.cohorts) % 2 == 0
+    return result
 
-    Those that share bits with a frequent text look likely, so the others share fewer with it than random texts do. Only
-    a column of their own keeps them from lowering its estimate.
+
+def _screened(encoder: Rappor, tally: Tally, candidates: list[str]) -> tuple[list[str], Tally, Floats]:
+    """The likeliest candidates by one half of the cohorts; the tally of the other half, for the test; and the mean
+    filter of all other candidates, which together are better described by it than by random texts.
+
+    Candidates that share bits with a frequent text look likely, whether that text is listed or not. In the cohorts that
+    selected them they would take what it leaves, and the estimates of others with it; in those with other hash
+    functions they share no more bits with it than any text does.
     """
-    reports = reports[np.lexsort(reports.T)]
-    screens = sample_coins(PublicTape(reports.tobytes()), len(reports), 1 << 7, 8)
-    table = encoder.tally(reports[screens]).reshape(encoder.cohorts, encoder.filter + 1).astype(np.float64)
-    centred = table[:, 1:] / np.maximum(table[:, :1], 1) - float(encoder.q)
-    scores, sums = np.empty(len(candidates)), np.zeros(centred.shape)
+    tests = testing_cohorts(encoder)
+    table = tally.reshape(encoder.cohorts, encoder.filter + 1)
+    counted = table[~tests].astype(np.float64)
+    centred = counted[:, 1:] / np.maximum(counted[:, :1], 1) - float(encoder.q) * (counted[:, :1] > 0)
+    scores, sums = np.empty(len(candidates)), np.zeros((encoder.cohorts, encoder.filter))
     for at, text in enumerate(candidates):
         filters = encoder.filters(text)
-        scores[at] = (filters * centred).sum()
+        scores[at] = (filters[~tests] * centred).sum()
         sums += filters
-    best = np.sort(np.argsort(-scores)[: tested_at_once(encoder, len(candidates))])
+    best = np.sort(np.argsort(-scores, kind="stable")[: tested_at_once(encoder, len(candidates))])
     chosen = [candidates[i] for i in best.tolist()]
     for text in chosen:
         sums -= encoder.filters(text)
-    return chosen, reports[~screens], sums.ravel() / max(1, len(candidates) - len(chosen))
+    kept: Tally = np.where(tests[:, None], table, 0).ravel()
+    return chosen, kept, sums.ravel() / max(1, len(candidates) - len(chosen))
 
 
 def estimate_sketch(

@@ -7,12 +7,16 @@ mismatch, because every answer about it would be wrong.
 
 from __future__ import annotations
 
+import tomllib
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from decimal import Decimal
 
 from sfumato.engines.base import Measured
 from sfumato.policy import ROW, Policy, Table
+from sfumato.policy.columns import read_column, settle
 from sfumato.policy.positions import Marks
+from sfumato.policy.sections import Section
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,18 +60,20 @@ def warnings_of(table: Table, found: Measured | None, marks: Marks) -> list[Warn
 
 
 def unit_warnings(policy: Policy, marks: Marks) -> list[Warned]:
-    """Identifiers that two tables declare differently: in a UNION or FULL JOIN, one person may have two of them."""
-    warned, first = list[Warned](), None
+    """Unit columns that are declared more widely than another one: all of them have the values that they share."""
+    written = tomllib.loads(marks.text or "", parse_float=Decimal).get("tables", {})
+    warned = list[Warned]()
     for name, table in policy.tables.items():
         if not isinstance(table.unit, str) or table.unit == ROW:
             continue
-        one = table.columns[table.unit]
-        domain, here = one.domain, f"{name}.{table.unit}"
-        if first is None:
-            first = domain, here
-        elif domain != first[0]:
-            message = f"declared differently from {first[1]}, which holds the same identifiers: declare both alike"
-            warned.append(Warned(_line(marks, ("tables", name, "columns", one.name)), name, one.name, message))
+        shared, place = table.columns[table.unit], ("tables", name, "columns", table.unit)
+        section = Section(written[name]["columns"][table.unit], place, marks)
+        declared = replace(read_column(section, type_required=False, public=False), type=shared.type)
+        if settle(declared, section, public=False).domain != shared.domain:
+            message = (
+                "declared more widely than the unit column of another table; the narrower declaration applies to all"
+            )
+            warned.append(Warned(_line(marks, place), name, table.unit, message))
     return warned
 
 

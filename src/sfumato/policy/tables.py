@@ -12,7 +12,7 @@ from dataclasses import replace
 from datetime import date
 from difflib import get_close_matches
 from fractions import Fraction
-from typing import Literal
+from typing import Any, Literal
 
 from sfumato.policy.columns import NUMBERS, TYPES, read_column, settle
 from sfumato.policy.points import is_point, read_point
@@ -32,8 +32,7 @@ def read_tables(section: Section, source: DataSource) -> dict[str, Table]:
     tables = {name: _read_table(inner, source) for name, inner in section.sections()}
     if not tables:
         section.refuse(None, "the policy names no table", 'Add, for example, [tables.patient] with unit = "ssn".')
-    check_units(tables, section.marks)
-    return tables
+    return check_units(tables, section.marks)
 
 
 def with_types(tables: dict[str, Table], types: Mapping[str, Mapping[str, str]]) -> dict[str, Table]:
@@ -45,7 +44,7 @@ def with_types(tables: dict[str, Table], types: Mapping[str, Mapping[str, str]])
         name: replace(table, columns={key: _typed(table, column, types) for key, column in table.columns.items()})
         for name, table in tables.items()
     }
-    check_units(typed, Marks())
+    typed = check_units(typed, Marks())
     for table in typed.values():
         for key, most in table.sum_per_unit.items():
             section = Section({}, ("tables", table.name, "sum_per_unit"), Marks())
@@ -225,8 +224,8 @@ def _near(name: str, names: Iterable[str]) -> str:
     )
 
 
-def check_units(tables: dict[str, Table], marks: Marks) -> None:
-    """Every unit leads to a listed column, and all of them hold identifiers of one kind."""
+def check_units(tables: dict[str, Table], marks: Marks) -> dict[str, Table]:
+    """The tables, each unit of which leads to a listed column, with one domain for all columns of identifiers."""
     kinds: dict[str, str] = {}  # type of a unit: the section that had it first
     for name, table in tables.items():
         section = Section({}, ("tables", name), marks)
@@ -239,6 +238,59 @@ def check_units(tables: dict[str, Table], marks: Marks) -> None:
                 rule = f"names {quote(table.unit)}, which is not a listed column"
                 section.refuse_value("unit", rule, _near(table.unit, table.columns))
             _check_kind(section, table.columns[table.unit].type, kinds)
+    return _with_one_domain(tables, marks)
+
+
+def _with_one_domain(tables: dict[str, Table], marks: Marks) -> dict[str, Table]:
+    """The tables with the values that all unit columns may have as the domain of each of them.
+
+    Guarantee: a person has the same identifier in every table, whatever the rows hold.
+    Proof: what a scan makes of an identifier depends on the stored one and on the column's domain alone, and all unit
+        columns have one domain. Types that are still open are settled by `with_types`, which comes here again.
+    Reference: semantics 1.1, 1.4; docs/decisions/158-one-domain-of-identifiers.md.
+    Checked by: unit::identifiers_have_one_domain_in_all_tables, laws::how_rows_lie_changes_no_number,
+        unit::a_plan_in_which_a_person_may_have_two_identifiers_is_refused
+    """
+    owners = [table for table in tables.values() if isinstance(table.unit, str) and table.unit != ROW]
+    columns = [table.columns[str(table.unit)] for table in owners]
+    if len({column.domain for column in columns}) < 2 or any(column.type is None for column in columns):
+        return tables
+    section = Section({}, ("tables", owners[-1].name), marks)
+    others = ", ".join(f"{table.name}.{table.unit}" for table in owners)
+    grids = {column.grid for column in columns if column.grid is not None}
+    if len(grids) > 1:
+        section.refuse_value("unit", "has another grid than other unit columns", f"Write one grid for {others}.")
+    shared = _shared_domain(columns, grids.pop() if grids else None)
+    if shared is None:
+        rule = "has no value in common with other unit columns, which identify the same people"
+        section.refuse_value("unit", rule, f"Declare alike: {others}.")
+    settled = dict(tables)
+    for table, column in zip(owners, columns, strict=True):
+        own = replace(shared, name=column.name, nulls=column.nulls)
+        settled[table.name] = replace(table, columns={**table.columns, column.name: own})
+    return settled
+
+
+def _shared_domain(columns: list[PolicyColumn], grid: Fraction | None) -> PolicyColumn | None:
+    """A column with the values that all of these may have; None where there are none."""
+    low = max((c.low for c in columns if c.low is not None), default=None)
+    high = min((c.high for c in columns if c.high is not None), default=None)
+    longest = min((c.max_length for c in columns if c.max_length is not None), default=None)
+    lists = [c.values for c in columns if c.values is not None]
+    shared = replace(columns[0], low=low, high=high, grid=grid, max_length=longest, values=None)
+    if not lists:
+        return shared if low is None or low <= high else None  # type: ignore[operator]
+    listed: Any = tuple(
+        value for value in lists[0] if all(value in other for other in lists[1:]) and _is_in(value, shared)
+    )
+    return replace(shared, low=None, high=None, values=listed) if listed else None
+
+
+def _is_in(value: Any, column: PolicyColumn) -> bool:
+    """Whether a listed value is one that bounds and length leave as it is."""
+    if isinstance(value, str):
+        return column.max_length is None or len(value) <= column.max_length
+    return column.low is None or column.low <= value <= column.high
 
 
 def _check_alone(section: Section, tables: dict[str, Table]) -> None:

@@ -15,24 +15,25 @@ from sqlglot import exp
 
 from sfumato.algebra.functions import call
 from sfumato.algebra.functions.interval_ends import without_ends
-from sfumato.algebra.interval_values import Span, between, shown
+from sfumato.algebra.interval_values import shown
 from sfumato.algebra.post_processing import PostProcessing
 from sfumato.algebra.public_rows import PublicRows
 from sfumato.algebra.relations import Relation, Release, releases_in
-from sfumato.algebra.tree import INTERVAL, PERSON, Call, Column, Constant, Node, Sorted
+from sfumato.algebra.tree import INTERVAL, PERSON, Column, Node, Sorted
 from sfumato.errors import QueryError
 from sfumato.intervals.fine_columns import carried
 from sfumato.intervals.prefix_sums import totals_in, wholes_in
 from sfumato.intervals.provenance import Origin
 from sfumato.intervals.row_provenance import trace
 from sfumato.policy import Policy
-from sfumato.sql.bind import hints
+from sfumato.sql.bind import casts_and_times, hints
 from sfumato.sql.bind.bound_query import Bound
 from sfumato.sql.bind.constants import constant
 from sfumato.sql.bind.empty import without_rows
 from sfumato.sql.bind.nearest_statement import mended
 from sfumato.sql.bind.queries import Binder
 from sfumato.sql.bind.schemas import without_schema
+from sfumato.sql.bind.zoned_values import mark_zones
 from sfumato.sql.read.parser import parse, place
 from sfumato.types import identifier
 
@@ -88,6 +89,7 @@ def bind(
     private rows meet. Without it they are part of what is run.
     """
     tree = without_schema(tree, policy)
+    mark_zones(tree, policy)
 
     def make(of: exp.Query) -> BoundQuery:
         return _question(of, Binder(policy, today, look, views or {}, stored, keeper))
@@ -150,12 +152,9 @@ def _printed(node: Node) -> Node:
     """An interval as the text that PostgreSQL prints; everything else as it is."""
     if node.facts.kind != INTERVAL:
         return node
-    if isinstance(node, Constant) and isinstance(node.value, Span):
-        return _as_interval(shown(node.value), node.position)
-    if isinstance(node, Call) and node.name == "age" and all(isinstance(arg, Constant) for arg in node.args):
-        a, b = (arg.value for arg in node.args if isinstance(arg, Constant))
-        if isinstance(a, date) and isinstance(b, date):
-            return _as_interval(shown(between(a, b)), node.position)
+    span = casts_and_times.span_of(node)
+    if span is not None:
+        return _as_interval(shown(span), node.position)
     return call("interval_text", (node,), "", node.position)
 
 

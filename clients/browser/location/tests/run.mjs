@@ -244,7 +244,7 @@ test("the budget of a day lasts a day at rest, and the next day has its own", as
     place = [48 + i % 50, 2]; // far away each time: the budget is spent before the day is over
     await ask();
   }
-  const begun = kept.get("a").day, held = await ask();
+  const begun = kept.get("a").seen - kept.get("a").ran, held = await ask();
   equal([held.kind, kept.get("a").spent <= 20 * FRESH], ["held", true]);
   place = [-33, 151];
   now = begun + DAY - 1;
@@ -276,18 +276,76 @@ test("a clock that is lost and set right again begins no day", async () => {
   spend();
   // lost twice, once to an earlier time still, and looked at in each; then right again on the same day
   equal(await kinds(begun + hour, 5000, 1000, 9000, begun + 2 * hour, begun + DAY - 1), Array(6).fill("held"));
-  equal(kept.get("a").day, begun, "the day is what it was");
   equal((await kinds(begun + DAY))[0] !== "held", true, "and ends when it should");
+  // a new day that a lost clock begins lasts for a day, too, and is over no sooner when the clock is right again
+  spend();
+  const later = begun + DAY + hour;
+  equal(await kinds(0, 23 * hour), ["held", "held"]);
+  equal((await kinds(24 * hour))[0] !== "held", true);
+  spend();
+  equal(await kinds(later + 24 * hour, later + 25 * hour, later + 46 * hour), ["held", "held", "held"]);
+  equal((await kinds(later + 48 * hour))[0] !== "held", true);
   // set back by hours only: the day may end later, never sooner
-  kept.get("a").day = begun;
   spend();
-  equal(await kinds(begun - 2 * hour, begun + hour, begun + 23 * hour), ["held", "held", "held"]);
-  equal((await kinds(begun + 24 * hour))[0] !== "held", true);
-  // a clock that was ahead and is set right: a day later the budget is new
-  kept.get("a").day = begun + 9000 * DAY;
-  spend();
+  const next = later + 48 * hour;
+  equal(await kinds(next - 2 * hour, next + 21 * hour, next + 23 * hour), ["held", "held", "held"]);
+  equal((await kinds(next + 24 * hour))[0] !== "held", true);
+});
+
+test("a clock that was ahead and is set right begins a day later", async () => {
+  const [store, kept] = memory(), hour = 60 * PERIOD, begun = 1e12;
+  let now = begun + 9000 * DAY;
+  const trace = new Trace(new LocationMechanism("ln 4", 500), "a", 3, store, new FixedBits("ahead"), () => now);
+  const kinds = async (...times) => {
+    const seen = [];
+    for (now of times) seen.push((await trace.report(() => [48, 2])).kind);
+    return seen;
+  };
+  await kinds(now);
+  kept.get("a").spent = 3 * FRESH;
   equal(await kinds(begun, begun + 23 * hour), ["held", "held"]);
   equal((await kinds(begun + DAY))[0] !== "held", true);
+});
+
+/**
+ * Hours between days, for questions at random times to a clock that is right at first, is set back at random (at once after
+ * a question, or to 1970 at any time) and set right at any time. Every day's budget is spent at once.
+ */
+function gaps(bits, questions) {
+  const found = [], pick = (many) => bits.word() % many, hour = 60 * PERIOD;
+  let real = 1e12, shown = real, held, last = null, wrong = 0;
+  const ask = () => {
+    held = today(held, shown);
+    if (!held.spent) {
+      if (last !== null) found.push((real - last) / hour);
+      last = real;
+    }
+    held.spent = 80;
+  };
+  for (let i = 0; i < questions; i++) {
+    ask();
+    const step = [PERIOD, hour, 5 * hour, 11 * hour][pick(4)] + pick(1000) * 1000, act = pick(8);
+    if (act === 0) {
+      shown -= [1000, hour, 7 * hour, 23 * hour][pick(4)];
+      ask();
+    }
+    real += step;
+    shown += step;
+    if (act === 1) shown = real;
+    if (act === 2 && shown > 1e11) shown = pick(5) * 1000;
+    wrong += shown < real;
+  }
+  return [found, wrong];
+}
+
+test("no two days begin within a day, whatever a clock does but going ahead", async () => {
+  let days = 0, behind = 0, least = Infinity;
+  for (let run = 0; run < 400; run++) {
+    const [found, wrong] = gaps(new FixedBits(`gaps ${run}`), run % 2 ? 400 : 40);
+    [days, behind, least] = [days + found.length, behind + wrong, Math.min(least, ...found)];
+  }
+  equal(least >= 24, true, `a day of ${least} hours`);
+  equal(days > 4000 && behind > 20_000, true, `${days} days, ${behind} questions to a clock that is behind`);
 });
 
 test("positions are looked at once a minute, and not at all without need", async () => {

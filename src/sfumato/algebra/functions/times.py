@@ -167,9 +167,12 @@ FORMATS: dict[str, int] = {
     "YYYY": 4, "MM": 2, "DD": 2, "HH24": 2, "MI": 2, "SS": 2, "DDD": 3, "IW": 2, "IYYY": 4, "Q": 1, "D": 1, "ID": 1,
     "Dy": 3, "Mon": 3, "MON": 3, "DY": 3, "YY": 2, "MS": 3, "US": 6, "HH12": 2, "HH": 2, "WW": 2, "W": 1,
     "dy": 3, "mon": 3, "AM": 2, "PM": 2, "am": 2, "pm": 2, "Day": 9, "DAY": 9, "day": 9, "Month": 9, "MONTH": 9,
-    "month": 9,
+    "month": 9, "SSSS": 5, "SSSSS": 5,
 }  # fmt: skip
-"""The patterns of to_char, with their widths: all of one width, as PostgreSQL fills them, and no locale."""
+"""The patterns of to_char, with their widths: all of one width, as PostgreSQL fills them, and no locale. Only seconds
+past midnight are not filled."""
+_OTHERS = ("IDDD",)
+"""Patterns that PostgreSQL has and that begin with another one."""
 WEEKDAYS = ("Sunday", "Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday")
 MONTHS = (
     "January", "February", "March", "April", "May", "June",
@@ -177,7 +180,7 @@ MONTHS = (
 )  # fmt: skip
 _NAMES = ("MON", "DY", "DAY", "MONTH", "AM", "PM")
 _NUMBERS = tuple(word for word in FORMATS if word == word.upper() and word not in _NAMES)
-_WORDS = sorted({*FORMATS, *(word.lower() for word in _NUMBERS)}, key=len, reverse=True)
+_WORDS = sorted({*FORMATS, *_OTHERS, *(word.lower() for word in (*_NUMBERS, *_OTHERS))}, key=len, reverse=True)
 _PIECE = re.compile(f"(FM|fm)?({'|'.join(_WORDS)})" + r'|"[^"]*"|[^A-Za-z"\\]')
 
 
@@ -192,6 +195,8 @@ def pieces(pattern: str) -> list[str] | None:
         if match is None:
             return None
         bare, word = match[1], match[2]
+        if word is not None and word.upper() in _OTHERS:
+            return None
         if bare and word.upper() in ("MS", "US"):
             return None  # which are filled even so
         if word is None:

@@ -59,7 +59,7 @@ class ReleaseCase:
         if kind == "ordered":
             return ordered_distance(values, self.total, self.names)
         tree = self.trees.get(self.sensitive or "")
-        if not tree or not all(name in tree for name in self.names):
+        if not tree or not all(name in tree for name in (*self.names, *values)):
             return None
         return hierarchical_distance(values, self.total, tree)
 

@@ -30,7 +30,7 @@ from sfumato.anonymity.inspection.reading import NULL, PublishedTable, locate, r
 from sfumato.anonymity.inspection.scope import CheckScope, scope_of
 from sfumato.anonymity.inspection.together import EarlierRelease
 from sfumato.anonymity.inspection.traces import ReleaseFault, ReleaseNote, find_columns
-from sfumato.anonymity.inspection.trees import read_trees
+from sfumato.anonymity.inspection.trees import read_trees, tree_of_values
 from sfumato.errors import InputError
 from sfumato.types import show
 
@@ -40,7 +40,7 @@ _SHOWN = 20
 
 @dataclass(frozen=True)
 class ReleaseReport:
-    """What a release is, and what is wrong with it."""
+    """What a release is, and what is wrong with it. `dummies` are rows that stand for nobody, as far as allowed."""
 
     rows: int
     k: int
@@ -63,6 +63,7 @@ class ReleaseReport:
     scope: CheckScope = field(default_factory=CheckScope)
     notes: tuple[ReleaseNote, ...] = ()
     not_together: tuple[str, ...] = ()
+    dummies: int = 0
 
     @property
     def faultless(self) -> bool:
@@ -80,6 +81,7 @@ class ReleaseReport:
             "passed": self.passed,
             "scope": self.scope.to_dict(),
             "rows": self.rows,
+            "dummies": self.dummies,
             "k": self.k,
             "k_with_kept": self.k_with_kept,
             "classes": self.classes,
@@ -133,6 +135,8 @@ def check_release(
     columns = tuple(quasi)
     if not columns:
         raise InputError("no quasi-identifiers", hint="Name them with --quasi A,B.")
+    if sensitive == "":
+        raise InputError("the sensitive column has no name", hint="Name it with --sensitive COLUMN.")
     twice = [name for name, many in Counter((*columns, sensitive, *keep)).items() if many > 1]
     if twice:
         raise InputError(f'"{twice[0]}" is named twice', hint="A column is a quasi-identifier, sensitive, or kept.")
@@ -146,7 +150,10 @@ def check_release(
     known = (*columns, *((sensitive,) if sensitive else ()))
     classes = by_class(published.parts(columns), values_of(published, sensitive))
     people = by_class(original.parts(columns), values_of(original, sensitive))
-    trees = read_trees(hierarchies, known)
+    trees = read_trees(hierarchies, columns)
+    if sensitive:
+        secrets = {*original.cells(sensitive), *published.cells(sensitive)}
+        trees[sensitive] = tree_of_values(hierarchies, sensitive, secrets)
     coverage = cover(columns, list(classes.items()), people, trees)
     case = ReleaseCase(
         published, original, columns, sensitive, classes, people, coverage, trees, order, claims or Claims()
@@ -248,6 +255,13 @@ def _present(case: ReleaseCase, population: str | Path | None) -> Iterator[Relea
 def _uncovered(case: ReleaseCase) -> Iterator[ReleaseFault]:
     """Released rows that stand for nobody."""
     short, classes = case.coverage.short, list(case.classes.items())
+    for column, labels in case.coverage.open_labels.items():
+        for label in labels:
+            shown = f'"{label.replace(NULL, "NULL")}"'
+            words = (
+                f"the label {shown} hides a cell, or stands for what the hierarchy has below it: nobody can tell which"
+            )
+            yield ReleaseFault("label", words, column)
     if sum(many for _, _, many in short) <= case.claims.dummies:
         yield from _strange(case)
         return
@@ -316,6 +330,10 @@ def _report(case: ReleaseCase, faults: tuple[ReleaseFault, ...], together: Found
     many, everybody, known = len(case.published.rows), case.total.total(), case.sensitive is not None
     unread = bool(case.coverage.unread)  # labels that are not read cover too much
     least, fitting = min(sizes), count_covered(len(sizes), case.people, case.coverage.masks)
+    dummies = sum(missing for _, _, missing in case.coverage.short)
+    if dummies <= case.claims.dummies:  # nobody who looks for a person can tell them from people
+        for at, _, missing in case.coverage.short:
+            fitting[at] += missing
     return ReleaseReport(
         rows=many,
         k=min(sizes),
@@ -335,4 +353,5 @@ def _report(case: ReleaseCase, faults: tuple[ReleaseFault, ...], together: Found
         exact=case.coverage.exact,
         misleading=case.coverage.misleading,
         not_together=tuple(together.left),
+        dummies=dummies if dummies <= case.claims.dummies else 0,
     )

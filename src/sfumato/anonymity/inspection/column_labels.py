@@ -45,10 +45,10 @@ class ColumnLabels:
 
         Checked by: unit::a_label_covers_what_it_covers_value_by_value, unit::thousands_of_labels_take_no_time
         """
+        if label in self._labels:
+            return [*self._below.get(label, ()), *self._one_by_one(label, self._beside)]
         if label and not label.strip("*"):
             return [*self.values]
-        if label in self._labels and label not in EMPTY:
-            return [*self._below.get(label, ()), *self._one_by_one(label, self._beside)]
         if label in EMPTY or (self._has_days and is_period(label)):
             return self._one_by_one(label, self.values)
         if "*" in label and "|" not in label:
@@ -65,21 +65,64 @@ class ColumnLabels:
             if label in wanted and label != value and read_label(label, value) is False
         }
 
-    def confused(self, labels: Iterable[str]) -> bool:
-        """Whether two labels each cover a value that is the other one's on the same level: nobody can tell which of
-        the classes people are in, whatever the level is.
+    def open_labels(self, labels: Iterable[str]) -> set[str]:
+        """Labels `*`, and empty ones, that a row can have because its cell is hidden, or because the hierarchy has them
+        above some values: nobody can tell which, and both are read as the hierarchy says.
 
-        Proof: the labels of a release by one level are those of its people. Two people whom the check puts into the
-            same classes and who have different labels are each covered by the label of the other.
-        Checked by: unit::labels_that_can_be_taken_for_each_other_do_not_pass
+        A value that is spelt so is itself, on every level.
+        """
+        every = frozenset(self.tree or ())
+        found = ((name, self._levels.get(name, {})) for name in {*labels} & {"*", *EMPTY})
+        return {
+            name
+            for name, levels in found
+            if any(level and values not in (every, {name}) for level, values in levels.items())
+        }
+
+    def confused(self, labels: Iterable[str]) -> bool:
+        """Whether a label has two meanings, or two labels each cover a value that is the other one's on the same level:
+        nobody can tell which of the classes people are in.
+
+        Guarantee: otherwise, two people of a release whom the same classes cover can be exchanged: each can have the
+            other's row by what the labels mean, whatever the levels of the labels are.
+        Proof: a label that a hierarchy has on one level, or above the same values on several, means these values and no
+            others, so that `covered` is its meaning and not more; whoever is covered by a class can be in it. A label
+            with other values on another level means one or the other, which no text tells, and local recoding mixes
+            levels; so does a `*` or an empty label that may hide everything (`open_labels`). All of these are confused,
+            also as members of a set. What is left are labels that no hierarchy lists: the labels of a release by one
+            level are those of its people, and two people with different labels in the same classes are each covered by
+            the label of the other.
+        Reference: none; an exchange of two people.
+        Checked by: unit::labels_that_can_be_taken_for_each_other_do_not_pass,
+            unit::who_passes_is_one_of_k_by_the_hierarchy_alone_where_levels_mix
         """
         wanted = {*labels}
+        if any(self._has_two_meanings(one) for label in wanted for one in (label, *self._parts(label))):
+            return True
         owned: set[tuple[int, str, str]] = set()
         for label in wanted:
             for value in self.covered(label):
                 row = (self.tree or {}).get(value, (value,))
                 owned |= {(i, own, label) for i, own in enumerate(row) if own != label and own in wanted}
         return any((i, label, own) in owned for i, own, label in owned)
+
+    def _has_two_meanings(self, label: str) -> bool:
+        """Whether a hierarchy has a label above some values on one level, and above others on another."""
+        levels = [values & self.values for values in self._levels.get(label, {}).values()]
+        return len({*levels} - {frozenset()}) > 1 or bool(self.open_labels([label]))
+
+    @cached_property
+    def _levels(self) -> dict[str, dict[int, frozenset[str]]]:
+        """What each label of the hierarchy stands for on each level; the values themselves are level 0."""
+        found: dict[str, dict[int, set[str]]] = {}
+        for value, row in (self.tree or {}).items():
+            for level, label in enumerate(row):
+                found.setdefault(label, {}).setdefault(level, set()).add(value)
+        return {label: {level: frozenset(one) for level, one in levels.items()} for label, levels in found.items()}
+
+    def _parts(self, label: str) -> frozenset[str]:
+        """The members of a set, if the hierarchy does not list the set itself."""
+        return frozenset() if label in self._labels else members(label)
 
     @cached_property
     def _labels(self) -> frozenset[str]:

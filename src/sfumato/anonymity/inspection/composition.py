@@ -29,7 +29,7 @@ from sfumato.anonymity.inspection.together import (
     joint_groups,
 )
 from sfumato.anonymity.inspection.traces import ReleaseFault
-from sfumato.anonymity.inspection.trees import Trees, read_trees
+from sfumato.anonymity.inspection.trees import Trees, read_trees, tree_of_values
 from sfumato.errors import InputError
 from sfumato.types import show
 
@@ -192,7 +192,8 @@ class _Joint:
         least = self.case.least
         for member in self.members[1:]:
             rows = self._rows(member)
-            if seen.get(rows) is False:  # a copy adds nothing
+            if seen.get(rows) is False:  # a copy adds no groups, but what it promised must hold of today's table
+                self._judge_copy(member, views)
                 self.found.k.append((member.name, least))
                 continue
             for secret in secrets:
@@ -204,6 +205,22 @@ class _Joint:
         if len(shown[secrets[0]]) > 1:
             self.found.left.extend(self._not_judged())
         self.found.left[:] = dict.fromkeys(self.found.left)
+
+    def _judge_copy(self, member: _Member, views: dict[str | None, list[ReleaseCase]]) -> None:
+        """Judge the rows of a release that is there already by all promises: today's table may have grown since."""
+        if member.told.claims.presence not in (None, self.case.claims.presence):
+            self.found.left.append(f'delta-presence, which "{member.name}" promises, is not checked together')
+        columns = tuple(name for name in self.roles.columns(member) if name in self.case.original.columns)
+        for secret, promised in views.items():
+            if secret is not None and secret not in self.roles.shown(member):
+                continue
+            classes = by_class(member.table.parts(columns), values_of(member.table, secret)).values()
+            groups = [JointGroup(one.total(), one) for one in classes]
+            for words in _small(member.name, groups, self.wanted):
+                self.found.add(words)
+            for view in promised:
+                for words in _worse(view, member.name, groups):
+                    self.found.add(words, secret)
 
     def _not_judged(self) -> Iterator[str]:
         """What releases that are no copies of each other may tell together, and is not judged: none of it passes.
@@ -286,8 +303,9 @@ class _Joint:
         for one in self.promising:
             if secret is None or one.told.sensitive != secret:
                 continue
+            tree = tree_of_values(one.place, secret, values_of(case.original, secret))
             view = replace(
-                case, sensitive=secret, classes={}, people=people, trees=read_trees(one.place, (secret,)),
+                case, sensitive=secret, classes={}, people=people, trees={secret: tree},
                 order=one.told.order, claims=replace(one.told.claims, k=None, dummies=0, presence=None),
             )  # fmt: skip
             words = not_close(view)

@@ -24,8 +24,9 @@ class Coverage:
 
     `unread` has the labels of each column whose meaning is not known, which count as covering everything, `misleading`
     those whose text excludes a value that the hierarchy puts under them. `confused` are columns in which two labels can
-    be taken for each other, so that people may not be in the classes that cover them. `exact` is False where classes
-    overlap too much to be matched and only each class for itself was looked at.
+    be taken for each other, so that people may not be in the classes that cover them. `open_labels` are those of each
+    column that hide a cell, or that the hierarchy has above some values: nobody can tell which. `exact` is False where
+    classes overlap too much to be matched and only each class for itself was looked at.
     """
 
     masks: dict[Key, int]
@@ -35,6 +36,7 @@ class Coverage:
     by_column: list[dict[str, int]]
     misleading: dict[str, list[str]]
     confused: tuple[str, ...] = ()
+    open_labels: dict[str, list[str]] = field(default_factory=dict)
 
     def culprit(self, at: int, value: str, raw: dict[Key, Counter[str]], wanted: int) -> int | None:
         """The column whose label alone explains why a class lacks rows, if there is one."""
@@ -57,7 +59,7 @@ def cover(
     trees: dict[str, Trees],
 ) -> Coverage:
     """Match the rows of every class with original rows that its labels cover."""
-    by_column, unread, misleading, confused = [], {}, {}, []
+    by_column, unread, misleading, confused, open_labels = [], {}, {}, [], {}
     for j, column in enumerate(columns):
         labels = ColumnLabels(trees.get(column), frozenset(key[j] for key in raw))
         found, opaque = _column(j, classes, labels)
@@ -70,6 +72,9 @@ def cover(
             misleading[column] = sorted(wrong)
         if labels.confused(shown):
             confused.append(column)
+        either = labels.open_labels(shown)
+        if either:
+            open_labels[column] = sorted(either)
     masks: dict[Key, int] = {}
     full = (1 << len(classes)) - 1
     for key in raw:
@@ -78,7 +83,7 @@ def cover(
             mask &= one[value]
         masks[key] = mask
     short, exact = _match(classes, raw, masks)
-    return Coverage(masks, short, unread, exact, by_column, misleading, tuple(confused))
+    return Coverage(masks, short, unread, exact, by_column, misleading, tuple(confused), open_labels)
 
 
 def _column(

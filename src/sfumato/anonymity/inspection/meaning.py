@@ -44,15 +44,16 @@ def covers(
 ) -> bool | None:
     """Whether a label stands for a value; `others` are the original values of the column: they mean themselves.
 
-    A label of a hierarchy means what the hierarchy says, whatever its text says: whoever reads it as a range would give
-    people to classes in which they are not. `labels` are those of the hierarchy, if they were listed before.
+    A label of a hierarchy means what the hierarchy says, whatever its text says, also if that is `*` or nothing:
+    reading it as a range, or as everybody, would give people to classes in which they are not. A `*` that no hierarchy
+    lists hides everything. `labels` are those of the hierarchy, if they were listed before.
     """
+    if tree is not None and value in tree and label in (labels_of(tree) if labels is None else labels):
+        return label in tree[value]
     if label in EMPTY and (value in EMPTY or (others and not others & EMPTY)):
         return True  # a cell that was emptied hides its value
-    if label == value or (label and not label.strip("*")) or (tree is not None and label in tree.get(value, ())):
+    if label == value or (label and not label.strip("*")):
         return True
-    if tree is not None and value in tree and (label in labels_of(tree) if labels is None else label in labels):
-        return False
     read = None if "|" in label else read_label(label, value, compact=are_days(others))
     if read is not None:
         return read

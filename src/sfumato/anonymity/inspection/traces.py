@@ -19,6 +19,7 @@ _TO_DO = {
     "beta": "Generalise more, or suppress the rows of these classes.",
     "presence": "Generalise more, or suppress the rows of these classes.",
     "coverage": "Compare the label with the original rows; name its hierarchy with --hierarchies if it has one.",
+    "label": "Give that label another name in the hierarchy, and make the release again.",
     "value": "Release sensitive values as the original table has them.",
     "index": "Remove the column.",
     "column": "Remove the column, or name it with --quasi or --keep.",

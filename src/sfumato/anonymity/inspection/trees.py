@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import csv
 import tomllib
+from collections.abc import Iterable
 from pathlib import Path
 
+from sfumato.anonymity.inspection.declared import declared_tree
 from sfumato.errors import InputError
 
 Trees = dict[str, tuple[str, ...]]
@@ -21,35 +23,51 @@ def read_trees(place: Path | None, columns: tuple[str, ...]) -> dict[str, Trees]
     """Hierarchies that list their values, of a folder or a TOML file; labels of other kinds speak for themselves."""
     if place is None:
         return {}
+    return {column: _tree_of(_find(place, column)) for column in columns}
+
+
+def tree_of_values(place: Path | None, column: str, values: Iterable[str]) -> Trees:
+    """The hierarchy of a column whose values these are, also where it is declared by intervals, prefixes or dates."""
+    found = None if place is None else _find(place, column)
+    return _tree_of(found) or (declared_tree(found, values) if isinstance(found, dict) else {})
+
+
+def _tree_of(found: Path | dict[str, object] | None) -> Trees:
+    """The values that a file, or a section of one, lists."""
+    if isinstance(found, Path):
+        return _rows(found)
+    rows = [] if found is None else found.get("rows")
+    if not isinstance(rows, list):
+        return {}
+    return _tree([[str(cell) for cell in row] for row in rows if isinstance(row, list) and row])
+
+
+def _find(place: Path, column: str) -> Path | dict[str, object] | None:
+    """The file of rows, or the section, that a folder or a TOML file has for a column. Two of them are refused."""
     if not place.exists():
         raise InputError(f'there is no file or folder "{place}"', sqlstate="58P01")
-    found: dict[str, Trees] = {column: {} for column in columns}
-    if not place.is_dir():
-        return found | _listed(place, columns)
-    for file in sorted(place.glob("*.toml"), reverse=True):  # of two sections the first file counts
-        found |= _listed(file, columns)
-    for file in sorted(place.glob("*_hierarchy_*.csv")):
-        column = file.stem.partition("_hierarchy_")[2]
-        if column in columns:
-            found[column] = _rows(file)
-    return found
+    files = sorted(place.glob("*_hierarchy_*.csv")) if place.is_dir() else []
+    listed = [file for file in files if file.stem.partition("_hierarchy_")[2] == column]
+    sections = (
+        {} if listed else {file: _sections(file) for file in (place.glob("*.toml") if place.is_dir() else [place])}
+    )
+    declared = sorted(file for file, one in sections.items() if column in one)
+    if len(listed) > 1 or len(declared) > 1:
+        names = ", ".join(file.name for file in (*listed, *declared))
+        raise InputError(f'"{place}" has two hierarchies of "{column}"', detail=names)
+    if listed or not declared:
+        return listed[0] if listed else None
+    section = sections[declared[0]][column]
+    if not isinstance(section, dict):
+        return None
+    return declared[0].parent / str(section["file"]) if "file" in section else section
 
 
-def _listed(file: Path, columns: tuple[str, ...]) -> dict[str, Trees]:
-    """The sections of a TOML file with rows of their own, or with the name of a file of rows."""
+def _sections(file: Path) -> dict[str, object]:
     try:
-        sections = tomllib.loads(_text(file))
+        return tomllib.loads(_text(file))
     except tomllib.TOMLDecodeError as error:
         raise InputError(f'"{file.name}" is not a TOML file', detail=str(error)) from None
-    found: dict[str, Trees] = {}
-    for column in columns:
-        section = sections.get(column)
-        if isinstance(section, dict) and "file" in section:
-            found[column] = _rows(file.parent / str(section["file"]))
-        elif isinstance(section, dict) and isinstance(section.get("rows"), list):
-            rows = [[str(cell) for cell in row] for row in section["rows"] if isinstance(row, list) and row]
-            found[column] = _tree(rows)
-    return found
 
 
 def _rows(file: Path) -> Trees:

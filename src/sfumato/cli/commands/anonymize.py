@@ -132,7 +132,10 @@ def _release_check(
     record: Annotated[
         Path | None, typer.Option("--record", metavar="FILE", help="The record of earlier releases.")
     ] = None,
-    dummies: Annotated[int, typer.Option("--dummies", metavar="N", help="Number of rows that are dummies.")] = 0,
+    dummies: Annotated[
+        int | None,
+        typer.Option("--dummies", metavar="N", help="Number of rows that are dummies (default: what the record says)."),
+    ] = None,
     canonical: Annotated[
         Path | None,
         typer.Option(

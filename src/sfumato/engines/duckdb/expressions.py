@@ -36,8 +36,8 @@ from sfumato.algebra.tree import (
     Node,
     Over,
 )
-from sfumato.engines.base import bounded_sql
-from sfumato.engines.duckdb.text_spelling import TEXT_SPELLINGS
+from sfumato.engines.base import bounded_sql, too_deep
+from sfumato.engines.duckdb.text_spelling import TEXT_SPELLINGS, upper
 from sfumato.engines.duckdb.time_spelling import TIME_SPELLINGS, difference
 from sfumato.errors import QueryError
 from sfumato.interrupts import step
@@ -45,7 +45,7 @@ from sfumato.types import identifier, string
 
 ENGINE = "duckdb"
 _SMALL = 1 << 62
-_LONGEST = 5000
+_LONGEST = 40_000
 _Spelling = Callable[[Call], str]
 
 
@@ -70,7 +70,7 @@ def _too_many_digits(node: Node) -> QueryError:
 def _short(sql: str) -> str:
     """Text that is about to be written several times: nested too deeply it would grow without end."""
     if len(sql) > _LONGEST:
-        raise QueryError("this expression is nested too deeply", hint="Round once, at the end.", sqlstate="54001")
+        raise too_deep()
     return sql
 
 
@@ -90,6 +90,12 @@ def literal(value: object, facts: Facts) -> str:  # noqa: PLR0911  one line for 
     if isinstance(value, date):
         return f"DATE {string(value.isoformat())}"
     return string(str(value))
+
+
+def is_fixed(node: Node) -> bool:
+    """Whether a value is the same in every row, so that it orders nothing."""
+    fixed = isinstance(node, Constant) or node.facts.kind == NULL
+    return fixed or (isinstance(node, Call) and all(map(is_fixed, node.args)))
 
 
 def expression(node: Node) -> str:
@@ -623,7 +629,7 @@ SPELLINGS: dict[str, _Spelling] = {
     **{name: _spelled(spelling) for name, spelling in (TIME_SPELLINGS | TEXT_SPELLINGS).items()},
     "shift": _shift,
     "lower": _plain("LOWER({0})"),
-    "upper": _plain("UPPER({0})"),
+    "upper": lambda node: upper(_short(expression(node.args[0])), node.args[0].facts.values),
     "trim": _trim,
     "length": _plain("CAST(LENGTH({0}) AS BIGINT)"),
     "substring": lambda node: f"SUBSTRING({', '.join(expression(arg) for arg in node.args)})",

@@ -16,6 +16,7 @@ from typing import Any
 
 import duckdb
 
+from sfumato.engines.base import read_alike
 from sfumato.engines.duckdb.frame_rows import as_read, in_memory
 from sfumato.engines.duckdb.generated_columns import check_generated
 from sfumato.engines.duckdb.prepared_file import HOME, PreparedFile
@@ -208,12 +209,12 @@ class Tables:
         joins = [table.unit for table in private if isinstance(table.unit, UnitJoin)]
         for name, column in (*units, *((unit.table, key) for unit in joins for key in unit.keys)):
             self._check_bytes(name, column)
-        for (first, one), (other, two) in pairwise(units):
-            self._check_alike((first, one), (other, two))
+        for one, other in pairwise(units):
+            self._check_alike(policy, one, other)
         for table in private:
             if isinstance(table.unit, UnitJoin):
                 for column, key in table.unit.pairs:
-                    self._check_alike((table.name, column), (table.unit.table, key))
+                    self._check_alike(policy, (table.name, column), (table.unit.table, key))
                 self._check_unique(table.unit)
 
     def _check_bytes(self, table: str, column: str) -> None:
@@ -227,9 +228,10 @@ class Tables:
                 hint="Use a whole number, a text, a date or a UUID: values that are equal must be the same.",
             )
 
-    def _check_alike(self, one: tuple[str, str], other: tuple[str, str]) -> None:
+    def _check_alike(self, policy: Policy, one: tuple[str, str], other: tuple[str, str]) -> None:
         types = [self._type(*one), self._type(*other)]
-        if types[0] != types[1] and not all(kind_of(kind) == "integer" for kind in types):
+        whole = all(kind_of(kind) == "integer" for kind in types) and read_alike(policy, one, other)
+        if types[0] != types[1] and not whole:
             raise PolicyError(
                 f'"{one[0]}.{one[1]}" and "{other[0]}.{other[1]}" identify people, but have different types',
                 detail=f"In the source they are {types[0]} and {types[1]}.",

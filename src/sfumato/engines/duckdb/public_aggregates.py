@@ -6,8 +6,8 @@ Comes in: an aggregate over a public or released relation. Goes out: DuckDB's SQ
 from __future__ import annotations
 
 from sfumato.algebra.public_aggregates import DIFFERENT_ITEMS, DIFFERENT_TEXTS, DOUBLES, JSON_ENDS, LISTS
-from sfumato.algebra.tree import DOUBLE, Aggregate, Constant, Node
-from sfumato.engines.duckdb.expressions import double, expression
+from sfumato.algebra.tree import DOUBLE, Aggregate, Node
+from sfumato.engines.duckdb.expressions import double, expression, is_fixed
 from sfumato.types import string
 
 
@@ -58,8 +58,10 @@ def _of_different(aggregate: Aggregate, arg: Node) -> str:
 
 
 def _by(*items: tuple[Node, str]) -> str:
-    """The order in which an aggregate reads its rows; a constant orders nothing, and DuckDB refuses it there."""
-    shown = [f"{expression(node)} {how}".strip() for node, how in items if not isinstance(node, Constant)]
+    """The order in which an aggregate reads its rows; a constant orders nothing, and DuckDB refuses it there. A NULL
+    of whatever type is one.
+    """
+    shown = [f"{expression(node)} {how}".strip() for node, how in items if not is_fixed(node)]
     return f" ORDER BY {', '.join(shown)}" if shown else ""
 
 

@@ -49,16 +49,14 @@ from sfumato.algebra.tree import (
     PERSON,
     TEXT,
     TIMESTAMP,
-    Call,
     Column,
-    Constant,
     Node,
     Sorted,
     columns_of,
 )
 from sfumato.engines.base import bounded_sql
 from sfumato.engines.duckdb import per_unit, public_aggregates
-from sfumato.engines.duckdb.expressions import alike, expression, literal, over, represented, sort_key
+from sfumato.engines.duckdb.expressions import alike, expression, is_fixed, literal, over, represented, sort_key
 from sfumato.engines.duckdb.scans import enforced
 from sfumato.interrupts import step
 from sfumato.policy import Policy, UnitJoin
@@ -104,11 +102,7 @@ def _finished(name: str, wanted: list[str]) -> str:
 
 def ordering(order: Iterable[Sorted]) -> list[Sorted]:
     """The items of ORDER BY that can decide anything: a constant cannot, and engines refuse to sort by it."""
-    return [item for item in order if not _is_fixed(item.node)]
-
-
-def _is_fixed(node: Node) -> bool:
-    return isinstance(node, Constant) or (isinstance(node, Call) and all(map(_is_fixed, node.args)))
+    return [item for item in order if not is_fixed(item.node)]
 
 
 def select(relation: Relation, wanted: Iterable[str]) -> str:

@@ -5,12 +5,27 @@ Comes in: a call and the SQL of its arguments. Goes out: SQL.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from sfumato.algebra.functions.texts import JSON_ESCAPES
 from sfumato.algebra.pattern_meaning import groups, template
 from sfumato.algebra.tree import Call, Constant
 from sfumato.types import string
 
 _WORDS = r"'[\p{L}\p{N}]+|[^\p{L}\p{N}]+'"
+
+
+UNCHANGED = "ß"
+"""The one letter of Unicode that has no capital among its simple mappings, and that DuckDB gives one (ẞ)."""
+
+
+def upper(x: str, listed: Sequence[object] | None = None) -> str:
+    """The text in capital letters, one for one; `listed` are all texts that there can be, where that is known."""
+    if listed is not None and not any(UNCHANGED in str(text) for text in listed):
+        return f"UPPER({x})"
+    letter = string(UNCHANGED)
+    parts = f"ARRAY_TO_STRING(LIST_TRANSFORM(STRING_SPLIT({x}, {letter}), lambda part: UPPER(part)), {letter})"
+    return f"CASE WHEN CONTAINS({x}, {letter}) THEN {parts} ELSE UPPER({x}) END"
 
 
 def split_part(_: Call, args: list[str]) -> str:
@@ -22,7 +37,8 @@ def split_part(_: Call, args: list[str]) -> str:
 def initcap(_: Call, args: list[str]) -> str:
     """Each word: the first letter in upper case, the others in lower case."""
     words = f"REGEXP_EXTRACT_ALL({args[0]}, {_WORDS})"
-    return f"ARRAY_TO_STRING(LIST_TRANSFORM({words}, lambda w: UPPER(w[1]) || LOWER(w[2:])), '')"
+    first = f"CASE WHEN w[1] = {string(UNCHANGED)} THEN w[1] ELSE UPPER(w[1]) END"
+    return f"ARRAY_TO_STRING(LIST_TRANSFORM({words}, lambda w: {first} || LOWER(w[2:])), '')"
 
 
 def pad(function: str, args: list[str]) -> str:

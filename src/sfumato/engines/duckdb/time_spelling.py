@@ -96,9 +96,11 @@ def _piece(part: str, x: str) -> str:
     if part in _PADDED:
         word, width = _PADDED[part]
         return _number(f"EXTRACT({word} FROM {x})", width)
+    clock = f"(EXTRACT(hour FROM {x}) * 3600 + EXTRACT(minute FROM {x}) * 60)"
     micros = f"CAST(EXTRACT(microsecond FROM {x}) AS BIGINT)"
     known = {
         "YY": _number(f"(EXTRACT(year FROM {x}) % 100)", 2),
+        **dict.fromkeys(("SSSS", "SSSSS"), f"CAST({clock} + {micros} // 1000000 AS VARCHAR)"),
         "SS": _number(f"({micros} // 1000000)", 2),
         "MS": _number(f"({micros} % 1000000 // 1000)", 3),
         "US": _number(f"({micros} % 1000000)", 6),

@@ -22,7 +22,7 @@ from sfumato.algebra.finished_tables import FinishedTable
 from sfumato.algebra.job import Job
 from sfumato.algebra.table_scans import scan_of
 from sfumato.algebra.unit_histogram import Histogram
-from sfumato.engines.base import JobRows, Measured, Rows, Say, failure
+from sfumato.engines.base import JobRows, Measured, Rows, Say, failure, read_alike
 from sfumato.engines.duckdb import DuckDB
 from sfumato.engines.postgres import catalog
 from sfumato.engines.postgres.dialect import writer
@@ -30,7 +30,7 @@ from sfumato.engines.postgres.jobs import Statement, compile_job
 from sfumato.engines.postgres.reports import elements_sql, histogram_sql
 from sfumato.engines.postgres.scans import public_value
 from sfumato.engines.postgres.server import PostgresServer
-from sfumato.engines.postgres.source import ServerTable, Tables
+from sfumato.engines.postgres.source import TEXTUAL, WHOLE, ServerTable, Tables
 from sfumato.engines.remote.engine import CompiledJob, RemoteEngine
 from sfumato.engines.remote.measuring import Measuring
 from sfumato.errors import PolicyError
@@ -297,14 +297,14 @@ def _check_units(policy: Policy, tables: Tables) -> None:
     for table in private:
         _check_plain(table, tables)
     units = [(table.name, table.unit) for table in private if isinstance(table.unit, str)]
-    for (first, one), (other, two) in pairwise(units):
-        _check_alike(tables, (first, one), (other, two))
+    for one, other in pairwise(units):
+        _check_alike(policy, tables, one, other)
     for table in private:
         unit = table.unit
         if not isinstance(unit, UnitJoin):
             continue
         for column, key in unit.pairs:
-            _check_alike(tables, (table.name, column), (unit.table, key))
+            _check_alike(policy, tables, (table.name, column), (unit.table, key))
         if not catalog.is_unique(frozenset(unit.keys), tables[unit.table].unique):
             raise PolicyError(
                 f'"{unit.place}" is a key to people, but the server does not enforce that it is unique',
@@ -355,10 +355,13 @@ def _check_partition(policy: Policy) -> None:
         )
 
 
-def _check_alike(tables: Tables, one: tuple[str, str], other: tuple[str, str]) -> None:
+def _check_alike(policy: Policy, tables: Tables, one: tuple[str, str], other: tuple[str, str]) -> None:
     columns = [tables[table].columns[column] for table, column in (one, other)]
     first, second = columns
-    if first.type != second.type and (first.family != second.family or first.word not in ("integer", "text")):
+    same = (first.type, first.digits) == (second.type, second.digits)
+    if not same and not (
+        first.family == second.family and first.family in (WHOLE, TEXTUAL) and read_alike(policy, one, other)
+    ):
         raise PolicyError(
             f'"{one[0]}.{one[1]}" and "{other[0]}.{other[1]}" identify people, but have different types',
             detail=f"On the server they are {first.type} and {second.type}.",

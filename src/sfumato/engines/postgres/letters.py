@@ -11,6 +11,7 @@ from functools import lru_cache
 
 import duckdb
 
+from sfumato.engines.duckdb.text_spelling import upper
 from sfumato.engines.postgres.spelling import once
 from sfumato.types import string
 
@@ -21,7 +22,9 @@ _LAST = 0x1FFFF
 def mapping(function: str) -> tuple[str, str]:
     """The letters beyond ASCII that change, and what they change to, one for one."""
     surrogates = "i < 55296 OR i > 57343"
-    sql = f"SELECT chr(i::INTEGER), {function}(chr(i::INTEGER)) FROM range(128, {_LAST}) AS r(i) WHERE {surrogates}"
+    letter = "chr(i::INTEGER)"
+    mapped = upper(letter) if function == "upper" else f"{function}({letter})"
+    sql = f"SELECT {letter}, {mapped} FROM range(128, {_LAST}) AS r(i) WHERE {surrogates}"
     with duckdb.connect(config={"threads": 1}) as connection:
         pairs = [(a, b) for a, b in connection.execute(sql).fetchall() if a != b]
     assert all(len(a) == len(b) == 1 for a, b in pairs)

@@ -104,6 +104,7 @@ def _piece(part: str) -> str:
     second = "EXTRACT(microseconds FROM x)::bigint"
     known = {
         "YY": _filled("(EXTRACT(year FROM x)::bigint % 100)", 2),
+        **dict.fromkeys(("SSSS", "SSSSS"), "trunc(EXTRACT(epoch FROM x::time))::bigint::text"),
         "SS": _filled(f"({second} / 1000000)", 2),
         "MS": _filled(f"({second} % 1000000 / 1000)", 3),
         "US": _filled(f"({second} % 1000000)", 6),

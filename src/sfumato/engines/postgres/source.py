@@ -63,8 +63,11 @@ class SourceColumn:
         """Whether two values are equal only where they name the same person.
 
         An array of texts compares them by their collation, which may take two people for one; so does what is made of
-        texts, and two intervals or boxes are equal that are not the same. So are 0 and -0 of a float, and all NaN.
+        texts, and two intervals or boxes are equal that are not the same. So are 0 and -0 of a float, and all NaN. A
+        numeric keeps the digits that were written, 1.0 beside 1.00, unless its type says how many it has.
         """
+        if self.family == NUMERIC:
+            return self.digits is not None
         return self.family not in (FLOAT, OTHER) or self.type in _ALIKE_BY_BYTES
 
     @property

@@ -13,6 +13,7 @@ from fractions import Fraction
 
 from sfumato.algebra.interval_values import Span
 from sfumato.algebra.tree import BOOLEAN, DATE, DOUBLE, INTERVAL, NULL, TEXT, TIMESTAMP, Facts, Node
+from sfumato.engines.base import too_deep
 from sfumato.errors import QueryError
 from sfumato.types import identifier as quoted
 from sfumato.types import string
@@ -118,10 +119,5 @@ def _put(result: str, values: dict[str, str]) -> str:
 def short(sql: str, node: Node | None = None) -> str:
     """Text that is not too long to go on with."""
     if len(sql) > _LONGEST_TEXT:
-        raise QueryError(
-            "this expression is nested too deeply",
-            position=0 if node is None else node.position,
-            hint="Compute less in one expression.",
-            sqlstate="54001",
-        )
+        raise too_deep(0 if node is None else node.position)
     return sql

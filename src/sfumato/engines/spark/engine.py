@@ -24,7 +24,7 @@ from sfumato.algebra.finished_tables import FinishedTable
 from sfumato.algebra.job import Job
 from sfumato.algebra.table_scans import scan_of
 from sfumato.algebra.unit_histogram import Histogram
-from sfumato.engines.base import JobRows, Measured, Rows, Say, failure
+from sfumato.engines.base import JobRows, Measured, Rows, Say, failure, read_alike
 from sfumato.engines.duckdb import DuckDB
 from sfumato.engines.remote.engine import CompiledJob, RemoteEngine
 from sfumato.engines.remote.measuring import Measuring
@@ -334,7 +334,10 @@ def _check_units(policy: Policy, tables: SparkTables) -> None:
     for (first, one), (other, two) in pairs:
         columns = [tables[first].columns[one], tables[other].columns[two]]
         a, b = columns
-        if a.type != b.type and (a.family != b.family or a.word not in ("integer", "text")):
+        alike = (
+            a.family == b.family and a.word in ("integer", "text") and read_alike(policy, (first, one), (other, two))
+        )
+        if a.type != b.type and not alike:
             raise PolicyError(
                 f'"{first}.{one}" and "{other}.{two}" identify people, but their types differ',
                 detail=f"In Spark they are {a.type} and {b.type}.",

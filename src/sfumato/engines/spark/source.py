@@ -76,8 +76,14 @@ class SparkColumn:
         return words.get(self.family, "BLOB" if self.type == "binary" else "VARCHAR")
 
     def raw(self, alias: str) -> str:
-        """The bare value, texts by their bytes: no collation makes two different ones equal."""
+        """The bare value, texts by their bytes: no collation makes two different ones equal.
+
+        A CHAR is the text without the blanks that fill it. Spark fills it up wherever it is compared with a longer one,
+        so that two of different lengths would be one person in a join and two in a group.
+        """
         bare = f"{alias}.{quoted(self.name)}"
+        if self.type.startswith("char("):
+            return f"rtrim(CAST({bare} AS STRING))"
         return f"CAST({bare} AS STRING)" if self.family == TEXTUAL and self.type != "string" else bare
 
 

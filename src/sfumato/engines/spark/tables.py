@@ -74,11 +74,16 @@ def open_table(
 
 
 def _columns(name: str, frame: Any) -> dict[str, SparkColumn]:
-    fields = [(field.name, field.dataType.simpleString()) for field in frame.schema.fields]
+    fields = [(field.name, _type(field)) for field in frame.schema.fields]
     odd = [field for field, _ in fields if "`" in field or "${" in field]
     if odd:
         raise PolicyError(f'a column of table "{name}" is named "{odd[0]}"', hint="Rename it: no ` and no ${.")
     return {field: SparkColumn(field, type_) for field, type_ in fields}
+
+
+def _type(field: Any) -> str:
+    """The type as it was declared: a schema shows CHAR and VARCHAR as text, and says in its notes what they are."""
+    return str(field.metadata.get("__CHAR_VARCHAR_TYPE_STRING") or field.dataType.simpleString())
 
 
 def _check_catalog(server: SparkServer, name: str, written: str, *, public: bool) -> None:

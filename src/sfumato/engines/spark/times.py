@@ -174,8 +174,10 @@ def _piece(piece: str) -> str:
         word, width = _PADDED[piece]
         return _filled(part(word, "x"), width)
     second, twelve = part("second", "x"), f"(({part('hour', 'x')} + 11L) % 12L + 1L)"
+    past_midnight = f"({part('hour', 'x')} * 3600L + {part('minute', 'x')} * 60L + {second} div 1000000L)"
     known = {
         "YY": _filled(f"({part('year', 'x')} % 100L)", 2),
+        **dict.fromkeys(("SSSS", "SSSSS"), f"CAST({past_midnight} AS STRING)"),
         "SS": _filled(f"({second} div 1000000L)", 2),
         "MS": _filled(f"({second} % 1000000L div 1000L)", 3),
         "US": _filled(f"({second} % 1000000L)", 6),

@@ -162,6 +162,8 @@ def obfuscate_file(
     if target.suffix.lower() == ".geoparquet" and not how.get("geometry"):
         how = how | {"geometry": "geometry"}
     draw = report or (lambda batch: mechanism.report_many(batch.lat, batch.lon, first=batch.done))
+    if target.is_dir():
+        raise InputError(f'cannot use file "{target}": is a directory', sqlstate="58P01")
     if not target.parent.is_dir():
         raise InputError(f'cannot use file "{target}": no such directory', sqlstate="58P01")
     part = target.with_name(f".{target.name}.part{os.getpid()}")

@@ -46,6 +46,7 @@ _WIRE_TYPES = {
     "smallint", "SMALLINT": "smallint", "INTEGER": "integer", "BIGINT": "bigint", "HUGEINT": "numeric", "UBIGINT":
     "numeric", "BOOLEAN": "boolean", "FLOAT": "real", "DOUBLE": "double precision", "VARCHAR": "text", "DATE": "date",
     "JSON": "json", "TIMESTAMP": "timestamp", "TIMESTAMP WITH TIME ZONE": "timestamptz",
+    "TIME": "time",
 }  # fmt: skip
 _CLOCKS = frozenset(
     {"current_date", "current_time", "current_timestamp", "localtime", "localtimestamp", "now", "today", "random"}

@@ -16,9 +16,13 @@ _JSON_TYPE = (
 _GRANTS = "STRUCT(grantor UINTEGER, grantee UINTEGER, privilege_type VARCHAR, is_grantable BOOLEAN)"
 _CLOCK = (
     ("YYYY", "%Y"), ("YY", "%y"), ("Month", "%B"), ("Mon", "%b"), ("Day", "%A"), ("Dy", "%a"), ("MM", "%m"),
-    ("DDD", "%j"), ("DD", "%d"), ("HH24", "%H"), ("HH12", "%I"), ("HH", "%I"), ("MI", "%M"), ("SS", "%S"), ("MS", "%g"),
-    ("US", "%f"), ("AM", "%p"), ("PM", "%p"), ("TZ", "UTC"),
+    ("DDD", "%j"), ("DDth", "%d"), ("DD", "%d"), ("HH24", "%H"), ("HH12", "%I"), ("HH", "%I"), ("MI", "%M"),
+    ("SS", "%S"), ("MS", "%g"), ("US", "%f"), ("AM", "%p"), ("PM", "%p"), ("TZ", "UTC"),
 )  # fmt: skip
+_ORDINAL = (
+    "CASE day(CAST(x AS TIMESTAMP)) WHEN 1 THEN 'st' WHEN 21 THEN 'st' WHEN 31 THEN 'st' WHEN 2 THEN 'nd'"
+    " WHEN 22 THEN 'nd' WHEN 3 THEN 'rd' WHEN 23 THEN 'rd' ELSE 'th' END"
+)
 _NINE = ("Month", "Day")
 """Names that PostgreSQL fills up to nine letters."""
 
@@ -34,6 +38,7 @@ def _told() -> str:
     for number, (word, part) in enumerate(_CLOCK):
         told = f"strftime(CAST(x AS TIMESTAMP), '{part}')"
         told = f"rpad({told}, 9, ' ')" if word in _NINE else told
+        told = f"{told} || {_ORDINAL}" if word == "DDth" else told
         text = f"replace({text}, chr({_MARKS + number}), {told})"
     return text
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Generator, Iterator, Mapping
 from dataclasses import replace
+from datetime import time
 from functools import partial
 from typing import Any
 
@@ -61,7 +62,7 @@ _FILLING = 4
 """Filling in values takes so many times as long as reading the text: both tokenizers read it before and after."""
 _POINTER = 8
 """Bytes of a row that somebody else holds."""
-_SAMPLES: dict[str, Any] = {"bool": True, "int": 1, "float": 1, "numeric": 1, "text": "a"}
+_SAMPLES: dict[str, Any] = {"bool": True, "int": 1, "float": 1, "numeric": 1, "text": "a", "time": time(12)}
 
 
 def computed(make: Callable[[], Any], size: int) -> Steps:

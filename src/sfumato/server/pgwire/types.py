@@ -9,7 +9,7 @@ from __future__ import annotations
 import struct
 from collections.abc import Callable
 from dataclasses import dataclass
-from datetime import UTC, date, datetime, timedelta
+from datetime import UTC, date, datetime, time, timedelta
 from decimal import Decimal, InvalidOperation
 from typing import Any
 
@@ -56,6 +56,7 @@ _KINDS = [
     PgType("character", 1042, -1, 1014, "text"),
     PgType("varchar", 1043, -1, 1015, "text"),
     PgType("date", 1082, 4, 1182, "date"),
+    PgType("time", 1083, 8, 1183, "time"),
     PgType("timestamp", 1114, 8, 1115, "timestamp"),
     PgType("timestamptz", 1184, 8, 1185, "timestamp"),
     PgType("interval", 1186, 16, 1187, "interval"),
@@ -67,6 +68,10 @@ _KINDS = [
 KINDS = {kind.name: kind for kind in _KINDS}
 BY_OID = {kind.oid: kind for kind in _KINDS}
 BY_ARRAY = {kind.array: kind for kind in reversed(_KINDS) if kind.name not in ("unknown", "pg_node_tree")}
+_FIXED = ("int", "bool", "float", "date", "time", "timestamp", "name", "interval")
+"""Families whose values all have the size of their type."""
+_OWN = 16_384
+"""From here on types are those of a database; smaller numbers are PostgreSQL's, and each has a form of its own."""
 VECTORS = {"int2vector": 22, "oidvector": 30}
 BY_ARRAY |= {22: KINDS["smallint"], 30: KINDS["oid"]}
 _ALIASES = {
@@ -137,6 +142,7 @@ def _to_binary(value: Any, oid: int) -> bytes:
         "name": lambda v: struct.pack("!I", v if isinstance(v, int) else 0),
         "float": lambda v: struct.pack("!d" if kind.size == 8 else "!f", float(v)),
         "date": lambda v: struct.pack("!i", (_day(v) - _EPOCH).days),
+        "time": lambda v: struct.pack("!q", (datetime.combine(_EPOCH, v) - _MOMENT) // timedelta(microseconds=1)),
         "timestamp": lambda v: struct.pack("!q", _microseconds(v)),
         "numeric": lambda v: numeric(Decimal(v)),
         "interval": _span,
@@ -213,6 +219,12 @@ def decode(data: bytes | None, oid: int, form: int) -> Any:
     if data is None:
         return None
     kind = BY_OID.get(oid) or (KINDS["text"] if oid not in BY_ARRAY else None)
+    if form == BINARY and oid and oid < _OWN and oid not in BY_OID and oid not in BY_ARRAY:
+        raise QueryError(
+            f"a parameter of the type with number {oid} is not supported",
+            sqlstate="0A000",
+            hint="Send it as text, with a cast.",
+        )
     try:
         if form == BINARY:
             return _from_array(data) if kind is None else _from_binary(data, kind)
@@ -242,6 +254,7 @@ def _from_text(text: str | None, kind: PgType) -> Any:
         "float": _decimal,
         "numeric": _decimal,
         "date": _read_day,
+        "time": time.fromisoformat,
         "timestamp": _naive,
         "interval": _read_span,
     }
@@ -286,7 +299,7 @@ def _read_span(text: str) -> Span:
 
 
 def _from_binary(data: bytes, kind: PgType) -> Any:
-    if kind.family in ("int", "bool", "float", "date", "timestamp", "name", "interval") and len(data) != kind.size:
+    if kind.family in _FIXED and len(data) != kind.size:
         raise broken(f"a parameter of type {kind.name} has {len(data)} bytes")
     signed = kind.name not in ("oid", "xid", "regclass", "regproc", "regtype")
     readers: dict[str, Callable[[bytes], Any]] = {
@@ -295,6 +308,7 @@ def _from_binary(data: bytes, kind: PgType) -> Any:
         "bool": lambda d: d != b"\0",
         "float": lambda d: Decimal(repr(struct.unpack("!d" if kind.size == 8 else "!f", d)[0])),
         "date": lambda d: _EPOCH + timedelta(days=struct.unpack("!i", d)[0]),
+        "time": lambda d: (_MOMENT + timedelta(microseconds=struct.unpack("!q", d)[0])).time(),
         "timestamp": lambda d: _MOMENT + timedelta(microseconds=struct.unpack("!q", d)[0]),
         "numeric": _from_numeric,
         "interval": lambda d: Span(*reversed(struct.unpack("!qii", d))),

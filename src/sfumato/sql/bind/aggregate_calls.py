@@ -14,7 +14,6 @@ from sfumato.algebra.functions import call
 from sfumato.algebra.functions.times import AGE
 from sfumato.algebra.public_aggregates import DIFFERENT_ITEMS, DIFFERENT_TEXTS, JSON_ENDS, OF_DIFFERENT
 from sfumato.algebra.tree import (
-    BOOLEAN,
     INTERVAL,
     TEXT,
     Aggregate,
@@ -25,9 +24,8 @@ from sfumato.algebra.tree import (
 from sfumato.errors import QueryError
 from sfumato.sql.bind import json_texts
 from sfumato.sql.bind.aggregate_names import AGGREGATE_NAMES, aggregate_name
-from sfumato.sql.bind.constants import (
-    constant,
-)
+from sfumato.sql.bind.casts_and_times import as_text
+from sfumato.sql.bind.constants import constant
 from sfumato.sql.read.parser import place
 
 if TYPE_CHECKING:
@@ -43,7 +41,7 @@ def aggregate(binds: Expressions, node: exp.Expression, where: Node | None = Non
     name = aggregate_name(node)
     assert name is not None
     if name in JSON_ENDS:
-        name, args = json_texts.list_call(binds, name, node)
+        name, args = json_texts.list_call(binds, name, node, where)
         return _aggregated(binds, name, args, where, place(node))
     if isinstance(node, exp.Anonymous):
         return _aggregated(binds, name, tuple(map(binds.node, node.expressions)), where, place(node))
@@ -79,9 +77,7 @@ def _listed(binds: Expressions, name: str, node: exp.Expression, where: Node | N
     if different and order and order[0].this != this:
         raise QueryError(f"{name}(DISTINCT x) is ordered by x", position=place(node), sqlstate="42P10")
     value = binds.node(this)
-    text = binds.text(this)
-    if name == "array_agg" and value.facts.kind == BOOLEAN:  # in an array, true is t
-        text = call("substring", (text, constant(1), constant(1)), "", place(node))
+    text = as_text(value, shown=name == "array_agg")  # in an array, true is t
     args = [text, constant(",") if separator is None else binds.node(separator)]
     if order:
         args += [binds.node(order[0].this), constant(bool(order[0].args.get("desc")))]

@@ -14,6 +14,7 @@ from sqlglot import exp
 
 from sfumato.algebra import interval_values as intervals
 from sfumato.algebra.functions import call
+from sfumato.algebra.functions.times import AGE
 from sfumato.algebra.interval_values import Span
 from sfumato.algebra.tree import (
     BOOLEAN,
@@ -22,8 +23,10 @@ from sfumato.algebra.tree import (
     DOUBLE,
     INTEGER,
     INTERVAL,
+    NULL,
     TEXT,
     TIMESTAMP,
+    Call,
     Constant,
     Facts,
     Node,
@@ -38,6 +41,7 @@ from sfumato.sql.bind.constants import (
     time_constant,
 )
 from sfumato.sql.read.parser import place
+from sfumato.sql.read.shorthands import OUTPUT
 
 if TYPE_CHECKING:
     from sfumato.sql.bind.expressions import Expressions
@@ -71,18 +75,28 @@ def cast(binds: Expressions, node: exp.Expression) -> Node:
     if target == INTERVAL:
         return _written_interval(binds, node)
     inner = binds.node(node.this)
+    if node.meta.get(OUTPUT) and inner.facts.kind == BOOLEAN:
+        return as_text(inner, shown=True)
+    return _cast_of(inner, target, place(node))
+
+
+def _cast_of(inner: Node, target: str, at: int) -> Node:
+    """A cast of a value; what is written is computed here."""
     if target == TIMESTAMP == inner.facts.kind:
         return inner  # with or without a zone: all times are UTC
+    text = inner.args[0] if isinstance(inner, Call) and (inner.name, inner.extra) == ("cast", TEXT) else inner
+    if target in (DATE, TIMESTAMP) and isinstance(text, Constant) and isinstance(text.value, str):
+        return time_constant(text.value, target, at)
     if isinstance(inner, Constant) and isinstance(inner.value, date) and target in (DATE, TIMESTAMP):
-        at = inner.value if isinstance(inner.value, datetime) else datetime.combine(inner.value, time())
-        return constant(at.date() if target == DATE else at, place(node))
+        moment = inner.value if isinstance(inner.value, datetime) else datetime.combine(inner.value, time())
+        return constant(moment.date() if target == DATE else moment, at)
     if isinstance(inner, Constant) and isinstance(inner.value, int | Fraction):
-        check_width(inner.value, target, place(node))
+        check_width(inner.value, target, at)
     if isinstance(inner, Constant) and isinstance(inner.value, str):
-        known = cast_text(inner.value, target, place(node))
+        known = cast_text(inner.value, target, at)
         if known is not None:
             return known
-    return converted(inner, target, place(node))
+    return converted(inner, target, at)
 
 
 def _written_interval(binds: Expressions, node: exp.Expression) -> Node:
@@ -158,9 +172,48 @@ def _digits(facts: Facts) -> int:
     return next((digits for digits in range(_MOST_DIGITS + 1) if not 10**digits % facts.grid.denominator), 0)
 
 
+def span_of(value: Node) -> Span | None:
+    """A written interval, or age() of two written times; None for what rows decide."""
+    if isinstance(value, Constant):
+        return value.value if isinstance(value.value, Span) else None
+    times = [arg.value for arg in value.args if isinstance(arg, Constant)] if isinstance(value, Call) else []
+    if not isinstance(value, Call) or value.name != AGE or len(times) != 2:
+        return None
+    later, earlier = times
+    return intervals.between(later, earlier) if isinstance(later, date) and isinstance(earlier, date) else None
+
+
+def interval_text(value: Node, at: int) -> Node:
+    """An interval as PostgreSQL prints it. Rows hold its length alone, which does not tell months from days."""
+    span = span_of(value)
+    if span is not None:
+        return constant(intervals.shown(span), at)
+    if value.facts.every == AGE:
+        raise QueryError(
+            "the months of an age are not known as text",
+            position=at,
+            hint="Use EXTRACT(YEAR FROM age(…)), MONTH and DAY, or subtract the times.",
+        )
+    return call("cast", (call("interval_text", (value,), "", at),), TEXT, at)
+
+
+def as_text(value: Node, *, shown: bool = False) -> Node:
+    """A value as text; `shown` as an answer shows it, where true is t."""
+    if value.facts.kind in (TEXT, NULL):
+        return value
+    if value.facts.kind == INTERVAL:
+        return interval_text(value, value.position)
+    text = call("cast", (value,), TEXT, value.position)
+    if shown and value.facts.kind == BOOLEAN:
+        return call("substring", (text, constant(1), constant(1)), "", value.position)
+    return text
+
+
 def converted(value: Node, target: str, at: int) -> Node:
     """A cast; of a decimal to text put together of whole numbers: its sign, and what stands beside the point."""
     digits, number = _digits(value.facts), value
+    if value.facts.kind == INTERVAL and target.partition("(")[0] == TEXT:
+        value = interval_text(value, at)
     if target != TEXT or not digits:
         return call("cast", (value,), target, at)
     size, steps = call("abs", (number,), "", at), constant(10**digits, at)

@@ -24,7 +24,6 @@ from sfumato.algebra.relations import (
     SingleRow,
     filtered,
     grouped,
-    identified_differently,
     released,
     windowed,
 )
@@ -72,7 +71,7 @@ from sfumato.sql.bind.different import of_different
 from sfumato.sql.bind.empty import is_unlisted
 from sfumato.sql.bind.expressions import Aggregator, Expressions, fold
 from sfumato.sql.bind.factoring import factored
-from sfumato.sql.bind.grouping import MOST_SETS, grouping, grouping_sets
+from sfumato.sql.bind.grouping import check_sets, grouping, grouping_sets
 from sfumato.sql.bind.joins import is_own_person
 from sfumato.sql.bind.quantified import ALL, ROWS, EveryRow, among_rows, with_each
 from sfumato.sql.bind.rewrite import collect, rewrite
@@ -248,9 +247,11 @@ class Clauses:
         for node in nodes:
             collect(node, Over, found)
         if found:
-            check_windows([node for node in found if isinstance(node, Over)], self.on)
+            windows = [node for node in found if isinstance(node, Over)]
+            check_windows(windows, self.on)
+            _check_nested(windows)
+            relation, overs = self._windows(windows, relation)
             number = self.queries.numbers.next()
-            overs = [self._window(node, relation) for node in found if isinstance(node, Over)]
             relation = windowed(relation, [(f"{number}.w{i}", over) for i, over in enumerate(overs)])
             columns = {node: relation.columns[f"{number}.w{i}"] for i, node in enumerate(found)}
             nodes = [rewrite(node, lambda n: columns.get(n) if isinstance(n, Over) else None) for node in nodes]
@@ -282,10 +283,43 @@ class Clauses:
             return Facts(DECIMAL if facts.kind == INTEGER else facts.kind, grid=facts.grid)
         return Facts(facts.kind, facts.low, facts.high, facts.grid, True, facts.length)
 
-    def _window(self, over: Over, relation: Relation) -> Over:
-        """A window below the cut is over one person's rows, and tells no ties apart (semantics 2.2)."""
+    def _windows(self, windows: list[Over], relation: Relation) -> tuple[Relation, list[Over]]:
+        """Windows below the cut are over one person's rows, and do not depend on how rows lie (semantics 2.2).
+
+        Guarantee: what the windows of one SELECT give for a person is the same whatever the order of the rows, and
+            whatever rows other people have.
+        Proof: a window that tells ties apart is ordered by every column that can be seen of a row, and rows that still
+            tie are alike: whichever is first, the same rows come out. Of two such windows over other parts or in
+            another order each would be first in its own way, and pairs of numbers would depend on it. So these are
+            ordered by one number of each row, which a window below them gives, itself ordered by every column. No two
+            rows of a person have the same, however many there are: it has no bound that an engine would enforce.
+            A frame of RANGE or GROUPS is admitted only where no column is open, so that rows which tie are alike.
+        Reference: semantics 2.2; docs/decisions/161-ties-of-several-windows.md.
+        Checked by: laws::how_rows_lie_changes_no_number, laws::faults_of_ties_are_seen
+        """
         if not relation.private:
-            return over
+            return relation, windows
+        parts = [self._of_one_person(over, relation) for over in windows]
+        seen = self._seen_of_rows(relation)
+        sensitive = [over.name in persons.ORDERED or over.frame.startswith("ROWS") for over in windows]
+        apart = [self._told_apart(over, seen) if ties else over for over, ties in zip(windows, sensitive, strict=True)]
+        apart = [replace(over, partition=part) for over, part in zip(apart, parts, strict=True)]
+        sorts = {(over.partition, over.order) for over, ties in zip(apart, sensitive, strict=True) if ties}
+        if len(sorts) < 2:
+            return relation, apart
+        facts = Facts(INTEGER, Fraction(1), None, Fraction(1), nullable=False)  # a bound would make two rows one number
+        identifiers = set(relation.persons_columns)
+        order = tuple(Sorted(node, False, False) for node in seen if not columns_of(node).keys() <= identifiers)
+        name = f"{self.queries.numbers.next()}.row"
+        relation = windowed(relation, [(name, Over("row_number", (), (), order, facts))])
+        last = Sorted(relation.columns[name], False, False)
+        return relation, [
+            replace(over, order=(*written.order, last)) if ties and over.frame[:4] in ("", "ROWS") else over
+            for over, written, ties in zip(apart, windows, sensitive, strict=True)
+        ]
+
+    def _of_one_person(self, over: Over, relation: Relation) -> tuple[Node, ...]:
+        """What the window is partitioned by beside the person."""
         person = [p for p in over.partition if isinstance(p, Column) and p.unit == PERSON]
         if not person:
             raise QueryError(
@@ -298,27 +332,23 @@ class Clauses:
             raise QueryError(
                 "RANGE with a distance is not supported over rows of people", position=over.position, hint="Write ROWS."
             )
-        rest = tuple(p for p in over.partition if p not in person)
-        if over.name in persons.ORDERED or over.frame.startswith("ROWS"):
-            over = self._told_apart(over)
-        return replace(over, partition=rest)
+        return tuple(p for p in over.partition if p not in person)
 
-    def _told_apart(self, over: Over) -> Over:
-        """The window with ties decided by every other column that this query can name, after GROUP BY every key and
-        aggregate: rows that still tie are alike in all that can be seen of them, so that it does not matter which is
-        first. SQL leaves ties open.
+    def _seen_of_rows(self, relation: Relation) -> list[Node]:
+        """Every column that this query can name, after GROUP BY every key and aggregate; and those of its sub-queries,
+        of which a row may have several where rows break what the policy declares.
         """
-        columns = self.scope.relation.columns
-        nameable = list(columns.values()) if self._is_aggregated() else [entry.node for entry in self.scope.entries]
+        before = self.scope.relation.columns
+        nameable = list(before.values()) if self._is_aggregated() else [entry.node for entry in self.scope.entries]
+        return list(dict.fromkeys([*nameable, *(c for name, c in relation.columns.items() if name not in before)]))
+
+    def _told_apart(self, over: Over, seen: list[Node]) -> Over:
+        """The window with ties decided by every other column that can be seen of a row. SQL leaves ties open."""
         identifiers = set(self.scope.relation.persons_columns)
         parts = [p for p in over.partition if not (isinstance(p, Column) and p.name in identifiers)]
         fixed = {*parts, *(s.node for s in over.order)}
-        names = {node.name for node in fixed if isinstance(node, Column)}
-        if not identified_differently(self.scope.relation):  # else rows of one person may differ in these alone
-            names |= identifiers
-        open_columns = [
-            node for node in dict.fromkeys(nameable) if node not in fixed and not columns_of(node).keys() <= names
-        ]
+        names = {node.name for node in fixed if isinstance(node, Column)} | identifiers
+        open_columns = [node for node in seen if node not in fixed and not columns_of(node).keys() <= names]
         if open_columns and not over.frame.startswith("ROWS") and (over.frame or over.name == "last_value"):
             raise QueryError(
                 f"{over.name.upper()} depends on the physical order of rows that tie in ORDER BY",
@@ -520,23 +550,20 @@ class Clauses:
         group = self.tree.args.get("group")
         if group is None:
             return [], ((),)
-        keys: list[Node] = []
+        check_sets(group)
+        keys: dict[Node, int] = {}
 
         def number(item: exp.Expression) -> int:
             node = self._key(item)
             if has(node, Aggregate | Over):
                 raise QueryError("aggregates are not allowed in GROUP BY", position=place(item), sqlstate="42803")
-            if node not in keys:
-                keys.append(node)
-            return keys.index(node)
+            return keys.setdefault(node, len(keys))
 
         sets: list[tuple[int, ...]] = [()]
         for item in group.expressions:
             choices = grouping_sets(item, number)
             sets = [tuple(dict.fromkeys((*kept, *more))) for kept in sets for more in choices]
-            if len(sets) > MOST_SETS:
-                raise QueryError(f"there are more than {MOST_SETS} grouping sets", position=place(group))
-        return keys, tuple(tuple(sorted(kept)) for kept in sets)
+        return list(keys), tuple(tuple(sorted(kept)) for kept in sets)
 
     def _key(self, item: exp.Expression) -> Node:
         """A key by its place, by its name in the list, or as an expression; a column's name comes before an alias."""
@@ -618,3 +645,16 @@ def _aggregates_in(tree: exp.Expression) -> bool:
     if aggregate_name(tree) is not None or isinstance(tree, exp.WithinGroup | exp.Grouping):
         return True
     return any(_aggregates_in(part) for part in tree.iter_expressions())
+
+
+def _check_nested(windows: list[Over]) -> None:
+    """A window may not stand in another one, also not by a name of the list."""
+    for over in windows:
+        parts = (*over.args, *over.partition, *(item.node for item in over.order))
+        if any(has(part, Over) for part in parts):
+            raise QueryError(
+                "window function calls cannot be nested",
+                position=over.position,
+                sqlstate="42P20",
+                hint="Compute the inner one in a sub-query.",
+            )

@@ -21,7 +21,6 @@ from sfumato.algebra.tree import (
     HALF,
     INTEGER,
     NULL,
-    TEXT,
     Column,
     Constant,
     Facts,
@@ -43,6 +42,7 @@ from sfumato.sql.bind import (
 )
 from sfumato.sql.bind.aggregate_calls import aggregate
 from sfumato.sql.bind.aggregate_names import aggregate_name
+from sfumato.sql.bind.casts_and_times import as_text
 from sfumato.sql.bind.constants import (
     SURELY,
     coerced,
@@ -180,8 +180,7 @@ class Expressions:
 
     def text(self, node: exp.Expression) -> Node:
         """A value as text: whole numbers, truths and times as PostgreSQL prints them."""
-        found = self.node(node)
-        return found if found.facts.kind in (TEXT, NULL) else call("cast", (found,), TEXT, found.position)
+        return as_text(self.node(node))
 
 
 def _divided(nodes: tuple[Node, ...], position: int) -> Node:

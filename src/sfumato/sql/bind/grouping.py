@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from fractions import Fraction
 from itertools import combinations
+from math import prod
 
 from sqlglot import exp
 
@@ -15,6 +16,27 @@ from sfumato.sql.bind.constants import constant
 from sfumato.sql.read.parser import place
 
 MOST_SETS = 64
+
+
+_MOST_CUBED = 6
+
+
+def check_sets(group: exp.Expression) -> None:
+    """Refuse more grouping sets than are answered, before any key is looked at."""
+    sets = prod(_count(item) for item in group.expressions)
+    if sets > MOST_SETS:
+        raise QueryError(f"there are more than {MOST_SETS} grouping sets", position=place(group))
+
+
+def _count(item: exp.Expression) -> int:
+    """How many grouping sets one item of GROUP BY stands for."""
+    if isinstance(item, exp.Rollup):
+        return len(item.expressions) + 1
+    if isinstance(item, exp.Cube):
+        if len(item.expressions) > _MOST_CUBED:
+            raise QueryError("CUBE takes at most six keys", position=place(item))
+        return int(2 ** len(item.expressions))
+    return sum(_count(part) for part in item.expressions) if isinstance(item, exp.GroupingSets) else 1
 
 
 def grouping_sets(item: exp.Expression, number: Callable[[exp.Expression], int]) -> list[tuple[int, ...]]:
@@ -30,8 +52,6 @@ def grouping_sets(item: exp.Expression, number: Callable[[exp.Expression], int])
         return [tuple(i for part in parts[:kept] for i in part) for kept in range(len(parts), -1, -1)]
     if isinstance(item, exp.Cube):
         parts = [members(part) for part in item.expressions]
-        if len(parts) > 6:
-            raise QueryError("CUBE takes at most six keys", position=place(item))
         chosen = [c for kept in range(len(parts), -1, -1) for c in combinations(parts, kept)]
         return [tuple(i for part in choice for i in part) for choice in chosen]
     if isinstance(item, exp.GroupingSets):

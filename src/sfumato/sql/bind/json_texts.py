@@ -18,7 +18,6 @@ from sfumato.algebra.functions import call
 from sfumato.algebra.tree import (
     BOOLEAN,
     INTEGER,
-    INTERVAL,
     JSON,
     NULL,
     NUMBERS,
@@ -31,8 +30,9 @@ from sfumato.algebra.tree import (
     Node,
 )
 from sfumato.errors import QueryError
-from sfumato.sql.bind.casts_and_times import converted
+from sfumato.sql.bind.casts_and_times import as_text, converted
 from sfumato.sql.bind.constants import constant
+from sfumato.sql.bind.never_null import never_null
 from sfumato.sql.read.parser import JSON_CALLS, place
 
 if TYPE_CHECKING:
@@ -59,7 +59,8 @@ def json_call(binds: Expressions, node: exp.Expression) -> Node:
         if len(args) % 2:
             raise QueryError("argument list must have even number of elements", position=at, sqlstate="22023")
         values = [value_of(binds, arg) for arg in args]
-        members = [(_quoted(binds.text(args[i]), at), values[i + 1]) for i in range(0, len(args), 2)]
+        names = [_plain(_name(binds, arg, None), at) for arg in args[::2]]
+        members = [(_quoted(names[i // 2], at), values[i + 1]) for i in range(0, len(args), 2)]
         return _object(members, at, signs=(": ", "{", "}") if kept else (" : ", "{", "}"), ordered=kept)
     if name.endswith("build_array"):
         return _joined([constant("["), *_between([value_of(binds, arg) for arg in args], ", "), constant("]")], at)
@@ -102,10 +103,22 @@ def as_json(value: Node, at: int) -> Node:
     elif kind == TEXT:
         found = _quoted(value, at)
     else:
-        found = call("interval_text", (value,), "", at) if kind == INTERVAL else call("cast", (value,), TEXT, at)
-        found = call("replace", (found, constant(" "), constant("T")), "", at) if kind == TIMESTAMP else found
-        found = _joined([constant('"'), found, constant('"')], at)
+        found = _plain(value, at)
+        found = _in_quotes(found, at)
     return _marked(call("coalesce", (found, constant("null", at)), "", at)) if value.facts.nullable else _marked(found)
+
+
+def _plain(value: Node, at: int) -> Node:
+    """A value as the text that JSON puts into quotes: a timestamp has a T there."""
+    found = as_text(value)
+    return call("replace", (found, constant(" "), constant("T")), "", at) if value.facts.kind == TIMESTAMP else found
+
+
+def _in_quotes(text: Node, at: int) -> Node:
+    """A text without signs that JSON would escape; NULL stays NULL."""
+    if isinstance(text, Constant):
+        return constant(f'"{text.value}"', at)
+    return call("||", (call("||", (constant('"'), text), "", at), constant('"')), "", at)
 
 
 def _quoted(text: Node, at: int) -> Node:
@@ -154,7 +167,22 @@ def _marked(node: Node) -> Node:
     return replace(node, facts=replace(node.facts, every=JSON)) if isinstance(node, Call | Constant | Column) else node
 
 
-def list_call(binds: Expressions, name: str, node: exp.Expression) -> tuple[str, tuple[Node, ...]]:
+def _name(binds: Expressions, node: exp.Expression, where: Node | None) -> Node:
+    """The name of a member, which JSON must have: one that may be NULL is refused before anything is charged, for
+    whether a released table has a NULL group is not known until then.
+    """
+    name = binds.node(node)
+    if not never_null(name, binds.scope.relation, where):
+        raise QueryError(
+            "field name must not be null, and this one may be",
+            position=place(node),
+            sqlstate="22004",
+            hint="Filter it with WHERE … IS NOT NULL, or write COALESCE(…, 'none').",
+        )
+    return name
+
+
+def list_call(binds: Expressions, name: str, node: exp.Expression, where: Node | None) -> tuple[str, tuple[Node, ...]]:
     """The name and the arguments of an aggregate that makes JSON of many rows; their order is the one that is written,
     else that of the values.
     """
@@ -171,7 +199,7 @@ def list_call(binds: Expressions, name: str, node: exp.Expression) -> tuple[str,
         )
     at = place(node)
     if name in OBJECT:
-        key = binds.text(parts[0])
+        key = _plain(_name(binds, parts[0], where), at)
         text = _joined([_quoted(key, at), constant(OBJECT[name][0]), value_of(binds, parts[1])], at)
         size = call("cast", (call("octet_length", (key,), "", at),), TEXT, at)
         padded = call("lpad", (size, constant(7), constant("0")), "", at)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from dataclasses import replace
 from datetime import date, datetime, time, timedelta
 from fractions import Fraction
 from functools import partial
@@ -18,11 +19,15 @@ from sfumato.algebra import interval_values as intervals
 from sfumato.algebra import patterns
 from sfumato.algebra.functions import FUNCTIONS, add_parts, call
 from sfumato.algebra.functions.interval_ends import ENDS
+from sfumato.algebra.functions.times import FORMATS, pieces
 from sfumato.algebra.pattern_meaning import any_case
-from sfumato.algebra.tree import DATE, TIMESTAMP, Call, Constant, Node
+from sfumato.algebra.tree import DATE, INTEGER, TIMESTAMP, Call, Constant, Node
 from sfumato.errors import QueryError
+from sfumato.sql.bind import many_years
+from sfumato.sql.bind.casts_and_times import as_text
 from sfumato.sql.bind.constants import constant, time_constant
 from sfumato.sql.bind.points import cell_call
+from sfumato.sql.read import time_formats
 from sfumato.sql.read.parser import place
 
 
@@ -65,16 +70,22 @@ def _as_time(arg: Node) -> Node:
     return time_constant(str(arg.value), TIMESTAMP, arg.position) if written else arg  # type: ignore[union-attr]
 
 
+_OF_CATALOG = re.compile(
+    '(?:YYYY|YY|Month|Mon|Day|Dy|MM|DDD|DDth|DD|HH24|HH12|HH|MI|SS(?!SS)|MS|US|AM|PM|TZ|[^A-Za-z"])*'
+)
+"""Patterns that the catalog's own to_char knows, beside those of ours: tools look at the clock with them."""
+
+
 def _to_char(args: tuple[Node, ...], position: int) -> Node:
-    return call("to_char", args[:1], _text_of(args, 1, "the pattern of to_char", position), position)
-
-
-_WORDS = {
-    "YYYY": "%Y", "MM": "%m", "DD": "%d", "HH24": "%H", "HH": "%I", "HH12": "%I", "MI": "%M", "SS": "%S", "US": "%f",
-    "MS": "%f", "FF6": "%f", "MON": "%b", "MONTH": "%B", "AM": "%p", "PM": "%p",
-    "YY": "%y", "DDD": "%j",
-}  # fmt: skip
-_WORD = re.compile("|".join(sorted(_WORDS, key=len, reverse=True)), re.IGNORECASE)
+    pattern = _text_of(args, 1, "the pattern of to_char", position)
+    if pieces(pattern) is None and not _OF_CATALOG.fullmatch(pattern):
+        raise QueryError(
+            f"the pattern {pattern!r} is not supported",
+            position=position,
+            sqlstate="22023",
+            hint=f"Write {', '.join(FORMATS)}, signs between them, and other letters in double quotes.",
+        )
+    return call("to_char", args[:1], pattern, position)
 
 
 def _reading(kind: str) -> Callable[[tuple[Node, ...], int], Node]:
@@ -85,21 +96,28 @@ def _reading(kind: str) -> Callable[[tuple[Node, ...], int], Node]:
         if len(args) == 1 and kind == TIMESTAMP:
             return _from_epoch(args[0], position)
         pattern = _text_of(args, 1, f"the format of {name}", position)
-        words = _WORD.sub(lambda m: _WORDS[m[0].upper()], pattern)
-        if "%" in pattern or re.search("[A-Za-z]", re.sub("%.|T", "", words)):
-            raise QueryError(f"the format {pattern!r} is not supported", position=position, hint="Write YYYY-MM-DD.")
+        parts = time_formats.parts_of(pattern)
+        why = time_formats.problem(parts)
+        if parts is None or why is not None:
+            hint = 'Write YYYY-MM-DD, or YYYY-MM-DD"T"HH24:MI:SS.'
+            raise QueryError(
+                f"the format {pattern!r} is not supported: {why}", position=position, sqlstate="22007", hint=hint
+            )
         text = args[0]
         if not isinstance(text, Constant) or not isinstance(text.value, str):
-            return call(name, args[:1], words, position)
-        try:
-            moment = datetime.strptime(text.value.strip(), words)  # noqa: DTZ007  times have no zone here
-        except ValueError:
+            return call(name, args[:1], "".join(parts), position)
+        moment = time_formats.read(text.value, parts)
+        if moment is None:
             raise QueryError(
                 f"{text.value!r} does not have the format {pattern!r}", position=position, sqlstate="22007"
-            ) from None
+            )
         return constant(moment.date() if kind == DATE else moment, position)
 
     return bind
+
+
+_FROM_1970 = 946_684_800.0
+"""Seconds from 1970 to 2000."""
 
 
 def _from_epoch(arg: Node, position: int) -> Node:
@@ -109,7 +127,8 @@ def _from_epoch(arg: Node, position: int) -> Node:
         hint = "Write to_timestamp(x, 'YYYY-MM-DD')."
         raise QueryError("to_timestamp of a column needs a format", position=position, hint=hint)
     try:
-        moment = datetime(1970, 1, 1) + timedelta(microseconds=int(value * 10**6))  # noqa: DTZ001  the same
+        since = round((float(value) - _FROM_1970) * 10**6)  # a double from 2000 on, as PostgreSQL has it
+        moment = datetime(2000, 1, 1) + timedelta(microseconds=since)  # noqa: DTZ001  the same
     except OverflowError:
         raise QueryError("timestamp out of range", position=position, sqlstate="22008") from None
     return constant(moment, position)
@@ -170,8 +189,9 @@ def pad(binds: Binds, node: exp.Expression) -> Node:
 
 
 def concat_ws(binds: Binds, node: exp.Expression) -> Node:
-    """Texts with one between them: whole numbers, truths and times are text here."""
-    return call("concat_ws", tuple(map(binds.text, node.expressions)), "", place(node))
+    """Texts with one between them: whole numbers, truths (t and f) and times are text here."""
+    parts = tuple(as_text(binds.node(part), shown=True) for part in node.expressions)
+    return call("concat_ws", parts, "", place(node))
 
 
 def date_bin(binds: Binds, node: exp.Expression) -> Node:
@@ -256,7 +276,10 @@ def extract(binds: Binds, node: exp.Expression) -> Node:
     if isinstance(inner, Constant) and isinstance(inner.value, intervals.Span):
         part = intervals.part_of(inner.value, word)
         if part is not None:
-            return constant(part, at)
+            return _numeric(constant(part, at))
+    of_years = many_years.part(word, inner, at)
+    if of_years is not None:
+        return of_years
     if not (isinstance(inner, Call) and inner.name == "age"):
         return call("extract", (inner,), word, at)
     if word in ("year", "month", "day"):
@@ -267,10 +290,17 @@ def extract(binds: Binds, node: exp.Expression) -> Node:
     return call("extract", (inner,), word, at)
 
 
+def _numeric(node: Constant) -> Constant:
+    return replace(node, facts=replace(node.facts, numeric=node.facts.kind == INTEGER))
+
+
 _MORE = (36_525 - 36_000) * 864
 """Seconds of five and a quarter days."""
-_PARTS = {"years": "year", "months": "month", "days": "day", "hours": "hour", "minutes": "minute", "seconds": "second",
-          "weeks": "week", "dayofweek": "dow", "dayofyear": "doy"}  # fmt: skip
+_PARTS = {
+    "years": "year", "months": "month", "days": "day", "hours": "hour", "minutes": "minute", "seconds": "second",
+    "weeks": "week", "decades": "decade", "centuries": "century", "millennia": "millennium", "dayofweek": "dow",
+    "dayofyear": "doy",
+}  # fmt: skip
 KINDS: dict[type[exp.Expression], Callable[[Any, Any], Node]] = {
     exp.SplitPart: split_part,
     exp.Pad: pad,

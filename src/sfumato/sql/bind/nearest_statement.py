@@ -10,6 +10,7 @@ Nothing is proposed that is about one person: `ssn = '123'` and `ssn IN ('123')`
 from __future__ import annotations
 
 from collections.abc import Callable
+from itertools import islice
 from typing import Any
 
 from sqlglot import exp
@@ -24,12 +25,16 @@ _STEPS = 6
 """Changes that are tried one after the other."""
 _SHOWING = (exp.ArrayAgg, exp.GroupConcat, exp.AnyValue, exp.First, exp.Last)
 _WINDOWS = (Obstacle.OTHERS_IN_WINDOW, Obstacle.TIES_IN_WINDOW, Obstacle.WINDOW)
+_MOST_NODES = 2_000
+"""Nodes of a statement for which a nearer one is looked for."""
 _PERSON = (Obstacle.PERSON_SHOWN, Obstacle.PERSON_MISSING, Obstacle.OTHERS_COMPARED)
 _Refusal = Callable[[Any], QueryError | None]
 
 
 def mended(tree: Any, policy: Policy, refusal: _Refusal) -> str | None:
     """The text of the nearest statement that is answered; None where no change helps."""
+    if sum(1 for _ in islice(tree.walk(), _MOST_NODES + 1)) > _MOST_NODES:
+        return None  # its text would not be shown, and each try copies it
     tree, units = tree.copy(), _units(policy)
     _drop_singling(tree, units)
     windows = any(not _is_of_group(window) for window in tree.find_all(exp.Window))

@@ -11,12 +11,10 @@ from typing import TYPE_CHECKING, Any
 from sqlglot import exp
 
 from sfumato.algebra.functions import call
-from sfumato.algebra.tree import (
-    NULL,
-    TEXT,
-    Node,
-)
+from sfumato.algebra.tree import TEXT, Node
 from sfumato.errors import QueryError
+from sfumato.sql.bind import many_years
+from sfumato.sql.bind.casts_and_times import as_text
 from sfumato.sql.bind.constants import (
     is_count,
 )
@@ -47,6 +45,13 @@ def truncated(binds: Expressions, node: exp.Expression) -> Node:
     return binds.function("trunc", node.this, extra="" if digits is None else digits.this, at=node)
 
 
+def cut_off(binds: Expressions, node: exp.Expression) -> Node:
+    """date_trunc of a date, a timestamp or a written interval."""
+    word, value = node.args["unit"].name.lower(), binds.node(node.this)
+    begun = many_years.begun(word, value, place(node))
+    return call("date_trunc", (value,), word, place(node)) if begun is None else begun
+
+
 def logarithm(binds: Expressions, node: exp.Expression) -> Node:
     """LOG(x), of base 10, and LOG(base, x)."""
     if node.args.get("expression") is None:
@@ -67,11 +72,11 @@ def trimmed(binds: Expressions, node: exp.Expression) -> Node:
 
 
 def joined(binds: Expressions, node: exp.Expression) -> Node:
-    """|| and CONCAT: beside text, whole numbers, truths and times are text."""
+    """|| and CONCAT: beside text, whole numbers, truths and times are text; CONCAT writes true as t."""
     parts = [node.this, node.expression] if isinstance(node, exp.DPipe) else node.expressions
-    nodes = [binds.node(part) for part in parts]
-    if isinstance(node, exp.Concat) or any(n.facts.kind == TEXT for n in nodes):
-        nodes = [n if n.facts.kind in (TEXT, NULL) else call("cast", (n,), TEXT, n.position) for n in nodes]
+    nodes, whole = [binds.node(part) for part in parts], isinstance(node, exp.Concat)
+    if whole or any(n.facts.kind == TEXT for n in nodes):
+        nodes = [as_text(n, shown=whole) for n in nodes]
     return call("||" if isinstance(node, exp.DPipe) else "concat", tuple(nodes), "", place(node))
 
 
@@ -95,8 +100,8 @@ KINDS: dict[type[exp.Expression], Build] = {
     exp.Concat: joined,
     exp.StrPosition: lambda binds, n: binds.function("strpos", n.this, n.args["substr"], at=n),
     exp.Replace: lambda binds, n: binds.function("replace", n.this, n.expression, n.args["replacement"], at=n),
-    exp.TimestampTrunc: lambda binds, n: binds.function("date_trunc", n.this, extra=n.args["unit"].name.lower(), at=n),
-    exp.DateTrunc: lambda binds, n: binds.function("date_trunc", n.this, extra=n.args["unit"].name.lower(), at=n),
+    exp.TimestampTrunc: cut_off,
+    exp.DateTrunc: cut_off,
     **{
         kind: _plain(name)
         for kind, name in (

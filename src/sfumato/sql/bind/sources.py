@@ -39,6 +39,7 @@ from sfumato.sql.bind.recursion import people_followed
 from sfumato.sql.bind.rewrite import bounded, rewrite
 from sfumato.sql.bind.scope import Scope, ScopeColumn, there_are
 from sfumato.sql.bind.series import written_series
+from sfumato.sql.bind.zoned_values import mark_zones
 from sfumato.sql.read.parser import parse, place
 
 
@@ -104,6 +105,7 @@ class Sources:
     def _view(self, table: Table) -> Bound:
         """A view is its query, judged like any other (semantics 1.1): what it shows must still be the person's."""
         wrong, tree = f'the view "{table.name}"', parse(self.views[table.name])
+        mark_zones(tree, self.policy)
         if tree.find(exp.Div) is not None:
             raise QueryError(f"{wrong} divides, which engines do differently", hint="Divide in the query.")
         if any(self._is_elsewhere(part) for part in tree.find_all(exp.Table)):

@@ -10,6 +10,7 @@ from collections.abc import Callable
 from datetime import date, datetime, time, timedelta
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
+from zoneinfo import ZoneInfo
 
 from sqlglot import exp
 
@@ -19,7 +20,7 @@ from sfumato.algebra.tree import DATE, TIMES, TIMESTAMP, Constant, Node, size
 from sfumato.errors import QueryError
 from sfumato.sql.bind.constants import constant, time_constant
 from sfumato.sql.read.parser import place
-from sfumato.sql.read.zones import Change, changes, from_utc, is_zoned, to_utc, zone_named
+from sfumato.sql.read.zones import OPERAND, UTC_NAMES, ZONED, Change, changes, from_utc, to_utc, zone_named
 
 if TYPE_CHECKING:
     from sfumato.sql.bind.expressions import Expressions
@@ -34,21 +35,25 @@ _MOST_NODES = 20_000
 
 def at_zone(binds: Expressions, node: exp.Expression) -> Node:
     """A timestamp with time zone on the clocks of a zone; or one without, read on these clocks, in UTC."""
-    zone, at, zoned = zone_named(node.args["zone"].name), place(node), is_zoned(node.this)
-    inner = binds.node(node.this)
+    name, at = node.args["zone"].name, place(node)
+    zoned = node.this.meta.get(ZONED, node.meta.get(OPERAND))
+    inner, zone = binds.node(node.this), zone_named(name)
     if isinstance(inner, Constant) and isinstance(inner.value, str):
         inner, zoned = time_constant(inner.value, TIMESTAMP, inner.position, in_utc=True), True
+    if name.lower() in UTC_NAMES:
+        return inner  # times are in UTC
     if zone is None or inner.facts.kind not in TIMES:
         raise QueryError(
             f"AT TIME ZONE needs a timestamp, but was given {inner.facts.kind}", position=at, sqlstate="42883"
         )
+    if zoned is None:
+        raise QueryError(
+            "whether this timestamp has a time zone cannot be told from the statement",
+            position=at,
+            hint="Say so: CAST(… AS timestamp) AT TIME ZONE …, or CAST(… AS timestamptz) AT TIME ZONE ….",
+        )
     if isinstance(inner, Constant) and isinstance(inner.value, date):
-        value = inner.value
-        moment = value if isinstance(value, datetime) else datetime.combine(value, time())
-        try:
-            return constant((from_utc if zoned else to_utc)(moment, zone), at)
-        except OverflowError:
-            raise QueryError("timestamp out of range", position=at, sqlstate="22008") from None
+        return _moved_constant(inner.value, zone, zoned=zoned, at=at)
     if inner.facts.kind == DATE:
         inner = call("cast", (inner,), TIMESTAMP, at)
     low, high = inner.facts.low, inner.facts.high
@@ -74,6 +79,14 @@ def at_zone(binds: Expressions, node: exp.Expression) -> Node:
             hint="Declare bounds of at most a century, or add the offset as an interval.",
         )
     return _moved(inner, found, zoned=zoned, at=at)
+
+
+def _moved_constant(value: date, zone: ZoneInfo, *, zoned: bool, at: int) -> Node:
+    moment = value if isinstance(value, datetime) else datetime.combine(value, time())
+    try:
+        return constant((from_utc if zoned else to_utc)(moment, zone), at)
+    except OverflowError:
+        raise QueryError("timestamp out of range", position=at, sqlstate="22008") from None
 
 
 def _moved(inner: Node, found: tuple[Change, ...], *, zoned: bool, at: int) -> Node:

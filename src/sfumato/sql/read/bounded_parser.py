@@ -31,7 +31,7 @@ def _as_written(name: str, args: list[Any]) -> exp.Expression:
 class BoundedParser(_DIALECT.parser_class):  # type: ignore[misc,name-defined]
     """A parser that stops when it has moved too often, or when nobody waits for it any more."""
 
-    __slots__ = ("_left", "_most")
+    __slots__ = ("_left", "_most", "_typed")
     FUNCTIONS = {  # noqa: RUF012  the parser's own table, with these three as they are written: formats stay PostgreSQL's
         **_DIALECT.parser_class.FUNCTIONS,
         **{name: partial(_as_written, name.lower()) for name in ("TO_CHAR", "TO_DATE", "TO_TIMESTAMP")},
@@ -46,7 +46,26 @@ class BoundedParser(_DIALECT.parser_class):  # type: ignore[misc,name-defined]
     def parse(self, raw_tokens: list[Any], sql: str = "") -> list[exp.Expression | None]:
         """The trees of all statements."""
         self._left = self._most = _AT_LEAST + _EACH * len(raw_tokens)
+        self._typed = -1
         return super().parse(raw_tokens, sql)  # type: ignore[no-any-return]
+
+    def _parse_types(self, *args: Any, **named: Any) -> Any:
+        """A type; after it a literal of this type may stand."""
+        found = super()._parse_types(*args, **named)
+        self._typed = self._index if isinstance(found, exp.DataType) else -1
+        return found
+
+    def _parse_column_ops(self, this: Any) -> Any:
+        """What follows a value; a literal after its type has it first: date '2024-01-31'::text is a text."""
+        if isinstance(this, exp.Literal) and this.is_string and self._index == self._typed + 1:
+            return this
+        return super()._parse_column_ops(this)
+
+    def _parse_type(self, *args: Any, **named: Any) -> Any:
+        """A value; what follows a literal with its type is of both."""
+        found = super()._parse_type(*args, **named)
+        typed = isinstance(found, exp.Cast) and isinstance(found.this, exp.Literal) and self._index == self._typed + 1
+        return super()._parse_column_ops(found) if typed else found
 
     def _parse_interval_span(self, this: Any, parse_function_unit: bool = True) -> Any:
         """The words of an interval; where a clock is among them, whole: the parser would drop it after '1 day'."""

@@ -21,7 +21,6 @@ from sfumato.sql.read.lateral import without_lateral
 from sfumato.sql.read.shorthands import (
     at_once,
     by_clock,
-    first_of_years,
     formatted,
     overlapping,
     repeated,
@@ -29,11 +28,11 @@ from sfumato.sql.read.shorthands import (
     some_unknown,
     tied_rows,
     with_default,
-    years,
 )
 from sfumato.sql.read.text_shorthands import (
+    Growth,
     bucket,
-    check_growth,
+    check_copies,
     counted,
     element,
     joined_elements,
@@ -43,7 +42,7 @@ from sfumato.sql.read.text_shorthands import (
     unicode_text,
 )
 from sfumato.sql.read.written import counted_interval, with_written_pattern
-from sfumato.sql.read.zones import UTC_NAMES, ZONED, is_zoned, zone_named
+from sfumato.sql.read.zones import UTC_NAMES, ZONED, zone_named
 
 _MOST_ROWS = 1_000
 """Rows of one VALUES list."""
@@ -54,12 +53,14 @@ _MOST_TESTS = 1_000
 def normalize(tree: Any) -> Any:
     """The tree with other spellings rewritten; places in the text stay with the nodes."""
     tree = _rewritten(tree)
-    for node in reversed(list(tree.walk())):  # what is below first: what is above may copy it
+    nodes = list(tree.walk())
+    growth = Growth(len(nodes))
+    for node in reversed(nodes):  # what is below first: what is above may copy it
         step()
         change = _CHANGES.get(type(node))
         replacement = None if change is None else change(node)
         if replacement is not None:
-            check_growth(node, replacement)
+            growth.check(node, replacement)
             _keep_place(node, replacement)
             title = node.name.lower() if isinstance(node, exp.Anonymous) else _TITLES.get(type(node))
             if isinstance(node.parent, exp.Select) and node.arg_key == "expressions" and title:
@@ -166,6 +167,7 @@ def _quantified(node: Any) -> Any:
             sqlstate="54001",
             hint="Compare with the smallest or the largest of them, or put them into a public table.",
         )
+    check_copies(node.this, len(values))
     tests = [_with(node, value) for value in values]
     joined: Any = exp.And if every else exp.Or
     return exp.Paren(this=reduce(lambda a, b: joined(this=a, expression=b), tests))
@@ -270,37 +272,31 @@ def _exists_alone(node: Any) -> Any:
 
 # time
 def _zone(node: Any) -> Any:
-    """AT TIME ZONE 'UTC' changes nothing, for times are in UTC; of another zone `bind` knows the offsets."""
-    zone, zoned = node.args.get("zone"), is_zoned(node.this)
+    """A zone that nobody can tell is refused; of the others `bind` knows the offsets."""
+    zone = node.args.get("zone")
     name = zone.name if isinstance(zone, exp.Literal) else None
-    if name is not None and name.lower() in UTC_NAMES:
-        found = node.this.copy()
-        found.meta[ZONED] = not zoned
-        return found
-    if name is None or zone_named(name) is None:
+    if name is None or (name.lower() not in UTC_NAMES and zone_named(name) is None):
         raise QueryError(
             f"time zone {'expressions' if name is None else name} is not supported",
             sqlstate="22023",
             hint="Write a name such as AT TIME ZONE 'Europe/Paris', or add the offset as an interval.",
         )
-    node.this.meta[ZONED] = zoned
-    return None
 
 
 def _truncated(node: Any) -> Any:
     """date_trunc(unit, x, zone): on the clocks of the zone, and back."""
     zone = node.args.get("zone")
     if zone is None:
-        return first_of_years(node)
+        return None
     node.set("zone", None)
     if isinstance(zone, exp.Literal) and zone.name.lower() in UTC_NAMES:
-        return first_of_years(node)
+        node.meta[ZONED] = True
+        return None
     moment = node.this.copy()
     moment.meta[ZONED] = True
     local = exp.AtTimeZone(this=moment, zone=zone.copy())
     _zone(local)
     first = type(node)(this=local, unit=node.args["unit"].copy())
-    first = first_of_years(first) or first
     first.meta[ZONED] = False
     return exp.AtTimeZone(this=first, zone=zone.copy())
 
@@ -317,7 +313,8 @@ def _called(node: Any) -> Any:
     name, args = node.name.lower(), node.expressions
     if name == "timezone" and len(args) == 2:
         found = exp.AtTimeZone(this=args[1].copy(), zone=args[0].copy())
-        return _zone(found) or found
+        _zone(found)
+        return found
     if name == "every" and len(args) == 1:
         return exp.LogicalAnd(this=args[0].copy())
     if name == "age" and len(args) == 1:
@@ -492,7 +489,6 @@ _CHANGES: dict[type[Any], Callable[[Any], Any]] = {
     exp.ByteString: _raw,
     exp.SimilarTo: with_written_pattern,
     exp.Exists: _exists_alone,
-    exp.Extract: years,
     exp.Between: by_clock,
     exp.Overlaps: overlapping,
     exp.Format: formatted,

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import date, datetime
+from datetime import date, datetime, time
 from decimal import Decimal
 from typing import Any
 
@@ -137,8 +137,8 @@ def literal(value: Any) -> str:
         return f"({text})" if text.startswith("-") else text
     if isinstance(value, datetime):
         return f"TIMESTAMP '{value.isoformat(' ', 'microseconds')}'"
-    if isinstance(value, date):
-        return f"DATE '{value.isoformat()}'"
+    if isinstance(value, date | time):
+        return f"{'DATE' if isinstance(value, date) else 'TIME'} '{value.isoformat()}'"
     if isinstance(value, Span):
         return f"INTERVAL '{clocked(value)}'"
     if isinstance(value, str):

@@ -1,7 +1,7 @@
 """Short words of PostgreSQL for what can be written at length: the longer form is what `bind` knows.
 
 Comes in: a node of the parser's tree. Goes out: the same at length, or None where it is another thing. A clock is the
-seconds since midnight, a decade ten years, OVERLAPS a few comparisons, and format('%s') a text put together.
+seconds since midnight, OVERLAPS a few comparisons, and format('%s') a text put together.
 """
 
 from __future__ import annotations
@@ -13,35 +13,10 @@ from sqlglot import exp
 
 from sfumato.sql.read.text_shorthands import check_copies
 
-_YEARS = {"DECADE": (0, 10), "CENTURY": (99, 100), "MILLENNIUM": (999, 1000)}
+OUTPUT = "output"
+"""Marks a cast to text that writes a value as an answer shows it: true is t there."""
 _MOST_TIMES = 100
 _CLOCK = re.compile(r"([01]?\d|2[0-3]):([0-5]\d)(?::([0-5]\d))?")
-
-
-def years(node: Any) -> Any:
-    """EXTRACT(DECADE FROM d) and the like, by the year: all years here are after Christ."""
-    unit = node.this.name.upper() if node.this is not None else ""
-    if unit not in _YEARS:
-        return None
-    more, size = _YEARS[unit]
-    year = exp.Extract(this=exp.Var(this="YEAR"), expression=node.expression.copy())
-    counted = exp.Paren(this=exp.Add(this=year, expression=exp.Literal.number(more)))
-    return exp.Floor(this=exp.Div(this=counted, expression=exp.Literal.number(size)))
-
-
-def first_of_years(node: Any) -> Any:
-    """date_trunc('decade', d) and the like: the first day of the year in which the decade began."""
-    unit = node.args["unit"].name.upper() if node.args.get("unit") is not None else ""
-    if unit not in _YEARS or node.args.get("zone") is not None:
-        return None
-    more, size = _YEARS[unit]
-    year = exp.Extract(this=exp.Var(this="YEAR"), expression=node.this.copy())
-    begun = exp.Mod(
-        this=exp.Paren(this=exp.Add(this=year.copy(), expression=exp.Literal.number(more))),
-        expression=exp.Literal.number(size),
-    )
-    first = exp.cast(exp.Sub(this=year, expression=begun), "int")
-    return exp.Anonymous(this="make_date", expressions=[first, exp.Literal.number(1), exp.Literal.number(1)])
 
 
 def by_clock(node: Any) -> Any:
@@ -107,7 +82,8 @@ def formatted(node: Any) -> Any:
     parts: list[Any] = []
     for piece in pieces:
         if piece == "%s":
-            parts.append(exp.cast(values.pop(0).copy(), "text"))
+            parts.append(exp.Cast(this=values.pop(0).copy(), to=exp.DataType.build("text")))
+            parts[-1].meta[OUTPUT] = True
         elif piece:
             parts.append(exp.Literal.string("%" if piece == "%%" else piece))
     return exp.Concat(expressions=parts, safe=True, coalesce=True) if parts else exp.Literal.string("")

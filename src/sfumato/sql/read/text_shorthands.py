@@ -18,7 +18,7 @@ from sfumato.errors import QueryError
 _MOST_DIGITS = 12
 _MOST_ENDS = 100
 _MOST_NODES = 10_000
-"""Nodes of an expression that is written at length."""
+"""Nodes by which a statement may grow, beside four for each that it has, and those of one that is repeated."""
 
 
 def check_copies(node: Any, times: int) -> None:
@@ -27,11 +27,17 @@ def check_copies(node: Any, times: int) -> None:
         raise _too_long()
 
 
-def check_growth(node: Any, longer: Any) -> None:
-    """Refuse what is much longer at length."""
-    grown = _size(longer)
-    if grown > _MOST_NODES and grown > 2 * _size(node):
-        raise _too_long()
+class Growth:
+    """How much longer a statement may become in all, so that shorthands inside of shorthands do not multiply."""
+
+    def __init__(self, nodes: int) -> None:
+        self.room = _MOST_NODES + 4 * nodes
+
+    def check(self, node: Any, longer: Any) -> None:
+        """Refuse what is written at length if the statement becomes too long."""
+        self.room -= max(0, _size(longer) - _size(node))
+        if self.room < 0:
+            raise _too_long()
 
 
 def _size(node: Any) -> int:

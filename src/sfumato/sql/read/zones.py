@@ -8,17 +8,17 @@ from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
 from functools import lru_cache
-from typing import Any, NamedTuple
+from typing import NamedTuple
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError, available_timezones
-
-from sqlglot import exp
 
 from sfumato.interrupts import step
 
 UTC_NAMES = ("utc", "gmt", "z", "zulu", "universal", "etc/utc", "etc/gmt", "uct", "+00", "+00:00", "00:00")
 """Names of UTC."""
 ZONED = "zoned"
-"""Where the parser's node keeps that its value is a timestamp with time zone."""
+"""Where the parser's node keeps whether its value is a timestamp with time zone, if it was written in another way."""
+OPERAND = "operand"
+"""Where an AT TIME ZONE keeps whether its argument is one; None where that cannot be told from the statement."""
 _LONGEST = 64
 
 
@@ -90,44 +90,3 @@ def to_utc(moment: datetime, zone: ZoneInfo) -> datetime:
 def from_utc(moment: datetime, zone: ZoneInfo) -> datetime:
     """A moment of UTC on the clocks of a zone."""
     return moment + _offset(zone, moment)
-
-
-def is_zoned(node: Any) -> bool:
-    """Whether an expression is a timestamp with time zone in PostgreSQL; columns of tables have none."""
-    if ZONED in node.meta:
-        found = node.meta[ZONED]
-    elif isinstance(node, exp.AtTimeZone):
-        found = not is_zoned(node.this)
-    elif isinstance(node, exp.Cast):
-        found = node.to.this == exp.DataType.Type.TIMESTAMPTZ
-    elif isinstance(node, exp.Column):
-        found = _is_zoned_below(node)
-    elif isinstance(node, _KEEPING):
-        found = is_zoned(node.this)
-    else:
-        called = isinstance(node, exp.Anonymous) and node.name.lower() == "to_timestamp"
-        found = called or isinstance(node, exp.CurrentTimestamp)
-    return bool(found)
-
-
-_KEEPING = (exp.Paren, exp.Alias, exp.Add, exp.Sub, exp.TimestampTrunc, exp.Coalesce, exp.Min, exp.Max)
-"""What has a time zone if its first part has one."""
-
-
-def _is_zoned_below(column: Any) -> bool:
-    """Whether a sub-query or a WITH query of the statement gives this name to a timestamp with time zone."""
-    own = column.find_ancestor(exp.Select)
-    if own is None:
-        return False
-    around = {id(select) for select in _selects_around(own)} | {id(own)}
-    selects = (select for select in column.root().find_all(exp.Select) if id(select) not in around)
-    items = (item for select in selects for item in select.expressions if isinstance(item, exp.Alias))
-    return any(item.alias.lower() == column.name.lower() and is_zoned(item.this) for item in items)
-
-
-def _selects_around(select: Any) -> list[Any]:
-    found, at = [], select.find_ancestor(exp.Select)
-    while at is not None:
-        found.append(at)
-        at = at.find_ancestor(exp.Select)
-    return found

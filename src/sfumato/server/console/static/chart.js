@@ -3,10 +3,12 @@ import { cellMap, isCell } from "./cellmap.js";
 import { h, s } from "./dom.js";
 import { brief, shown, toNumber } from "./numbers.js";
 
-const MOST_BARS = 30, MOST_POINTS = 600, MOST_WHISKERS = 60;
+const MOST_BARS = 30, MOST_POINTS = 600, MOST_WHISKERS = 60, MOST_LINES = 5;
 // Whole numbers that are names: a chart of them has bars, and no axis.
 const CODE = /(^|_)(zip|zipcode|postcode|postal|plz|code|id|ward|district)(_|$)/i;
 const ORDERED = ["date", "timestamp", "bigint", "numeric"];
+const isTime = (type) => type === "date" || type === "timestamp";
+const nameOf = (row, columns) => columns.map((k) => (row[k] === null ? "NULL" : String(row[k]))).join(" · ");
 
 const isNumber = (type) => type === "bigint" || type === "numeric";
 export const noisy = (answer) => answer.columns.map((_, i) => answer.intervals.some((row) => row[i] !== null));
@@ -17,19 +19,31 @@ export function planOf(answer) {
   const measures = answer.columns.map((_, i) => i).filter((i) => withEnds[i] && isNumber(answer.types[i]));
   const keys = answer.columns.map((_, i) => i).filter((i) => !withEnds[i]);
   if (!measures.length || !answer.rows.length || answer.rows.length === 1) return null;
+  const overTime = linesOf(answer, measures, keys);
+  if (overTime) return overTime;
   const key = keys.length === 1 ? keys[0] : null;
   const named = key === null ? [] : answer.rows.map((row) => row[key]).filter((value) => value !== null);
   if (named.length > 1 && named.every((value) => isCell(value))) return { measures, keys, key, kind: "map" };
   const code = key !== null && answer.types[key] === "bigint" && CODE.test(answer.columns[key]);
   const ordered = key !== null && !code && ORDERED.includes(answer.types[key]) && answer.rows.length > 2;
-  return { measures, keys, key, kind: ordered ? (answer.types[key] === "date" || answer.types[key] === "timestamp" || answer.rows.length > 12 ? "line" : "points") : "bars" };
+  return { measures, keys, key, kind: ordered ? (isTime(answer.types[key]) || answer.rows.length > 12 ? "line" : "points") : "bars" };
+}
+
+// One date among several keys: a line for each value of the others, if these are few.
+function linesOf(answer, measures, keys) {
+  const times = keys.filter((k) => isTime(answer.types[k]));
+  if (keys.length < 2 || times.length !== 1) return null;
+  const series = keys.filter((k) => k !== times[0]);
+  const count = (columns) => new Set(answer.rows.map((row) => nameOf(row, columns))).size;
+  return count(series) <= MOST_LINES && count(times) > 2 ? { measures, keys, series, key: times[0], kind: "line" } : null;
 }
 
 export function chartOf(answer, plan, measure) {
   const unknown = new Set(answer.unknown.filter(([, column]) => column === measure).map(([row]) => row)); // a bar would be a number
   const all = answer.rows.map((row, i) => ({
     unknown: unknown.has(i),
-    name: plan.keys.map((k) => (row[k] === null ? "NULL" : String(row[k]))).join(" · "),
+    name: nameOf(row, plan.keys),
+    series: (plan.series ?? []).map((k) => `${answer.columns[k]}: ${nameOf(row, [k])}`).join(" · "),
     at: plan.key === null ? null : position(row[plan.key], answer.types[plan.key]),
     value: toNumber(row[measure]),
     ends: (answer.intervals[i][measure] ?? [null, null]).map(toNumber),
@@ -39,14 +53,26 @@ export function chartOf(answer, plan, measure) {
     const { picture, said } = cellMap(all, answer.columns[measure], wide());
     return h("figure", {}, picture, h("figcaption", { class: "quiet" }, said));
   }
-  const drawn = plan.kind === "bars" ? all.slice(0, MOST_BARS) : thin(all);
-  const left = all.length - drawn.length;
+  const placed = plan.kind === "bars" ? all : all.filter((one) => one.at !== null);
+  const drawn = plan.kind === "bars" ? placed.slice(0, MOST_BARS) : bySeries(placed).flatMap(([, points]) => thin(points));
+  const left = placed.length - drawn.length;
   const name = answer.columns[measure];
   const picture = plan.kind === "bars" ? bars(drawn, name) : points(drawn, name, plan.kind === "line", answer.columns[plan.key], answer.types[plan.key]);
   return h("figure", {}, picture, h("figcaption", { class: "quiet" },
     `${plan.kind === "line" && drawn.length > MOST_WHISKERS ? "The band contains" : "Whiskers contain"} the exact number with ${brief(toNumber(answer.confidence) * 100)} % confidence.`,
-    left > 0 ? ` Showing ${plan.kind === "bars" ? "the first " : ""}${many(drawn.length)} of ${many(all.length)} rows${plan.kind === "bars" ? "" : ": the minimum and maximum of each interval"}.` : "",
+    left > 0 ? ` Showing ${plan.kind === "bars" ? "the first " : ""}${many(drawn.length)} of ${many(placed.length)} rows${plan.kind === "bars" ? "" : ": the minimum and maximum of each interval"}.` : "",
+    placed.length < all.length ? ` Rows without a ${answer.columns[plan.key]} are not drawn.` : "",
     unknown.size ? ` ${many(unknown.size)} unknown ${unknown.size === 1 ? "number is" : "numbers are"} not drawn.` : ""));
+}
+
+// The rows of each line, in the order in which the table names them.
+function bySeries(all) {
+  const lines = new Map();
+  for (const one of all) {
+    if (!lines.has(one.series)) lines.set(one.series, []);
+    lines.get(one.series).push(one);
+  }
+  return [...lines];
 }
 
 const many = (number) => number.toLocaleString("en");
@@ -149,37 +175,44 @@ function whisker(scale, one, at, flat) {
 
 // A line with its band, or points with whiskers, over an axis of numbers or days.
 function points(drawn, name, joined, axis, type) {
-  const there = drawn.filter((one) => one.at !== null).sort((a, b) => a.at - b.at);
+  const there = [...drawn].sort((a, b) => a.at - b.at);
+  const lines = bySeries(drawn).map(([series]) => [series, there.filter((one) => one.series === series)]);
   const [low, high] = range(there);
   const longest = Math.max(...ticks(low, high).map((tick) => brief(tick).length));
   const [left, right, top, bottom] = [Math.max(40, 16 + 7.2 * longest), wide() - 12, 10, 240];
   const [first, last] = [there[0]?.at ?? 0, there.at(-1)?.at ?? 1];
   const x = (at) => (last === first ? (left + right) / 2 : left + 12 + ((at - first) / (last - first)) * (right - left - 24));
   const y = (value) => bottom - ((value - low) / (high - low)) * (bottom - top);
-  const svg = s("svg", { viewBox: `0 0 ${right + 12} 286`, class: "chart", role: "img", "aria-label": `${name} by ${axis}, with intervals; the table has the numbers` });
+  const svg = s("svg", { viewBox: `0 0 ${right + 12} ${lines.length > 1 ? 296 + 20 * lines.length : 286}`, class: "chart", role: "img", "aria-label": `${name} by ${axis}, with intervals; the table has the numbers` });
   for (const tick of ticks(low, high)) {
     svg.append(s("line", { x1: left, x2: right, y1: y(tick), y2: y(tick), class: "rule" }),
       s("text", { x: left - 8, y: y(tick) + 4, class: "tick", "text-anchor": "end" }, brief(tick)));
   }
-  const timed = type === "date" || type === "timestamp";
+  const timed = isTime(type);
   const label = (one) => (timed && type === "date" ? one.name.slice(0, 10) : one.name);
-  const shownAt = there.length <= 6 ? there : timed ? timeTicks(first, last) : ticks(first, last).map((at) => ({ at, name: String(at) }));
+  const shownAt = there.length <= 6 && lines.length === 1 ? there : timed ? timeTicks(first, last) : ticks(first, last).map((at) => ({ at, name: String(at) }));
   for (const one of shownAt) {
     const text = fit(label(one), 16);
     svg.append(s("line", { x1: x(one.at), x2: x(one.at), y1: bottom, y2: bottom + 4, class: "rule" }));
     svg.append(s("text", { x: Math.min(x(one.at), right + 12 - 3.6 * text.length), y: bottom + 18, class: "tick", "text-anchor": "middle" }, text));
   }
   svg.append(s("text", { x: (left + right) / 2, y: bottom + 38, class: "tick", "text-anchor": "middle" }, fit(axis, 40)));
-  if (joined) {
-    const band = there.filter((one) => one.ends[0] !== null && one.ends[1] !== null);
-    const path = [...band.map((one) => `${x(one.at)},${y(one.ends[1])}`), ...band.reverse().map((one) => `${x(one.at)},${y(one.ends[0])}`)];
-    svg.append(s("polygon", { points: path.join(" "), class: "band" }),
-      s("polyline", { points: there.map((one) => `${x(one.at)},${y(one.value)}`).join(" "), class: "path" }));
-  }
-  for (const one of there) {
-    const group = s("g", {}, s("title", {}, `${one.name}: ${one.said.text} ${one.said.beside}`.trim()), s("circle", { cx: x(one.at), cy: y(one.value), r: there.length > MOST_WHISKERS ? 1.5 : 3.5, class: "dot" }));
-    if (there.length <= MOST_WHISKERS) group.append(...whisker(y, one, x(one.at), false));
-    svg.append(group);
-  }
+  lines.forEach(([series, points], i) => {
+    if (joined) {
+      const band = points.filter((one) => one.ends[0] !== null && one.ends[1] !== null);
+      const path = [...band.map((one) => `${x(one.at)},${y(one.ends[1])}`), ...band.reverse().map((one) => `${x(one.at)},${y(one.ends[0])}`)];
+      svg.append(s("polygon", { points: path.join(" "), class: `band line${i}` }),
+        s("polyline", { points: points.map((one) => `${x(one.at)},${y(one.value)}`).join(" "), class: `path line${i}` }));
+    }
+    for (const one of points) {
+      const group = s("g", {}, s("title", {}, `${one.name}: ${one.said.text} ${one.said.beside}`.trim()), s("circle", { cx: x(one.at), cy: y(one.value), r: there.length > MOST_WHISKERS ? 1.5 : 3.5, class: `dot line${i}` }));
+      if (there.length <= MOST_WHISKERS) group.append(...whisker(y, one, x(one.at), false));
+      svg.append(group);
+    }
+    if (lines.length > 1) {
+      const at = bottom + 60 + 20 * i;
+      svg.append(s("line", { x1: left, x2: left + 24, y1: at, y2: at, class: `path line${i}` }), s("text", { x: left + 32, y: at + 4, class: "name" }, fit(series, 60)));
+    }
+  });
   return svg;
 }

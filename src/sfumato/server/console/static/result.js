@@ -91,7 +91,8 @@ function cell(value, ends, type, unknown, width) {
   return h("td", { class: right, title: full }, h("span", { class: "value" }, text), ends === undefined ? null : quiet);
 }
 
-const CHART_STYLE = "svg{background:#fff;font:12px system-ui,sans-serif}.rule{stroke:#d9dee5}.tick{fill:#5a6675}.name{fill:#1c2530}.bar-fill{fill:#0f62a8;opacity:.75}.whisker,.zero{stroke:#1c2530}.band{fill:#0f62a8;opacity:.18}.path{fill:none;stroke:#0f62a8;stroke-width:2}.dot{fill:#0f62a8}";
+const CHART_STYLE = "svg{background:#fff;font:12px system-ui,sans-serif}.rule{stroke:#d9dee5}.tick{fill:#5a6675}.name{fill:#1c2530}.bar-fill{fill:#0f62a8;opacity:.75}.whisker,.zero{stroke:#1c2530}.band{fill:#0f62a8;opacity:.18}.path{fill:none;stroke:#0f62a8;stroke-width:2}.dot{fill:#0f62a8}" +
+  ["#b3541e", "#1b6b3a", "#6b3fa0", "#566270"].map((color, i) => `.band.line${i + 1},.dot.line${i + 1}{fill:${color}}.path.line${i + 1}{stroke:${color};stroke-dasharray:${["7 3", "2 3", "9 3 2 3", "1 2"][i]}}`).join("");
 
 // The chart as a file that looks the same everywhere.
 function saveChart(picture) {
