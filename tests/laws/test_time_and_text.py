@@ -17,6 +17,7 @@ from sfumato.algebra import pattern_meaning as meaning
 from sfumato.algebra import patterns
 from sfumato.algebra.calendar_units import CLOCK, UNITS, days, first_day, first_moment, units_between
 from sfumato.algebra.functions import call
+from sfumato.algebra.functions.times import FORMATS
 from sfumato.algebra.key_ranges import FINER, grain
 from sfumato.algebra.tree import DATE, DECIMAL, INTEGER, INTERVAL, TIMESTAMP, Call, Column, Constant, Facts, Node
 from sfumato.engines.duckdb.expressions import expression, literal
@@ -27,7 +28,7 @@ from sfumato.errors import QueryError
 from sfumato.sql.bind.constants import constant
 from sfumato.sql.read.arrays import written_array
 from sfumato.sql.read.moments import read_date, read_timestamp
-from tests.laws.test_functions import ARGUMENTS, BINS, COLUMNS, TO_CHAR, Maker
+from tests.laws.test_functions import ARGUMENTS, BINS, COLUMNS, PARTS, TO_CHAR, Maker
 
 NEW = [*TIMES, *TEXTS, *ASCII_TEXTS, "concat_ws", "-"]
 """The functions whose meaning is written in reference_times and reference_texts."""
@@ -122,8 +123,8 @@ def test_units_are_counted_and_listed_alike() -> None:
 T = Column("t", Facts(TIMESTAMP, Fraction(738_000), Fraction(738_900)))
 KEYS = [
     *(call("date_trunc", (T,), unit) for unit in UNITS),
-    *(call("extract", (T,), part) for part in ("year", "month", "day", "dow", "week", "hour", "minute", "doy")),
-    *(call("to_char", (T,), pattern) for pattern in TO_CHAR),
+    *(call("extract", (T,), part) for part in PARTS),
+    *(call("to_char", (T,), pattern) for pattern in (*TO_CHAR, *FORMATS)),
     *(call("date_bin", (T,), bin_) for bin_ in BINS),
     call("cast", (T,), "date"),
     call("is null", (T,)),
@@ -149,6 +150,7 @@ def test_a_key_is_a_function_of_its_grain() -> None:
     assert seen["hour"] >= 2
     assert seen["minute"] >= 2
     assert seen[None] >= 1
+    assert seen["second"] >= 3
     assert grain(T, "t") is None
     assert grain(call("extract", (T,), "epoch"), "t") is None
 

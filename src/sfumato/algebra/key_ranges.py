@@ -14,12 +14,26 @@ from fractions import Fraction
 
 from sfumato.algebra.calendar_units import CLOCK
 from sfumato.algebra.functions import FUNCTIONS, call
-from sfumato.algebra.functions.times import pieces
+from sfumato.algebra.functions.times import FORMATS, pieces
 from sfumato.algebra.interval_values import DAY, stored
 from sfumato.algebra.tree import DATE, TIMESTAMP, Call, Column, Constant, Facts, Node, children
 
 FINER = ("day", "hour", "minute", "second")
 """From the coarsest to the finest unit by which timestamps are listed."""
+_DAYS = ("year", "isoyear", "quarter", "month", "week", "day", "dow", "isodow", "doy")
+_PARTS = {**dict.fromkeys(_DAYS, "day"), "hour": "hour", "minute": "minute"}
+"""The unit that decides a part of a timestamp. Of a part that is not named here every moment counts."""
+_DATES = [
+    "YYYY", "YY", "MM", "DD", "DDD", "IW", "IYYY", "Q", "D", "ID", "Dy", "DY", "dy", "Mon", "MON", "mon",
+    "Day", "DAY", "day", "Month", "MONTH", "month", "WW", "W",
+]  # fmt: skip
+_WORDS = {
+    **dict.fromkeys(_DATES, "day"),
+    **dict.fromkeys(("HH24", "HH12", "HH", "AM", "PM", "am", "pm"), "hour"),
+    "MI": "minute",
+    **dict.fromkeys(("SS", "SSSS", "SSSSS"), "second"),
+}
+"""The same of the words of to_char."""
 _TURNED = {"<": ">", "<=": ">=", ">": "<", ">=": "<=", "=": "="}
 _TICK = timedelta(microseconds=1)
 _EPOCH = datetime(1970, 1, 1)  # noqa: DTZ001  times have no zone here
@@ -208,11 +222,10 @@ def _own(node: Call) -> str | None:  # noqa: PLR0911  one answer for each functi
     if node.name == "cast":
         return "day" if node.facts.kind == DATE else None
     if node.name == "extract":
-        return {"hour": "hour", "minute": "minute", "second": None, "epoch": None}.get(node.extra, "day")
+        return _PARTS.get(node.extra)
     if node.name == "to_char":
-        words: dict[str, str | None] = {"MI": "minute", "SS": "second", "MS": None, "US": None}
-        words |= dict.fromkeys(("HH24", "HH12", "HH", "AM", "PM", "am", "pm"), "hour")
-        return finest(words.get(part.removeprefix("FM"), "day") for part in pieces(node.extra) or [])
+        words = [part.removeprefix("FM") for part in pieces(node.extra) or []]
+        return finest(_WORDS.get(word) for word in words if word in FORMATS)
     if node.name == "date_bin":
         width, origin = map(int, node.extra.split())
         sizes = (("day", DAY), *((unit, size * 10**6) for unit, size in CLOCK.items()))
