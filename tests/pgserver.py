@@ -79,8 +79,7 @@ class Cluster:
         if done.returncode:
             missing(f"initdb failed: {done.stderr.strip().splitlines()[-1:]}")
 
-    def start(self, *more):
-        words = ["-D", self.data, "-p", self.port, "-k", self.home, "-c", "listen_addresses=127.0.0.1", *more]
+    def launch(self, words):
         self.process = subprocess.Popen(
             [*self.as_user, str(self.program("postgres")), *map(str, words)],
             stdout=subprocess.DEVNULL,
@@ -88,14 +87,20 @@ class Cluster:
             cwd="/",
             process_group=0,
         )
+
+    def start(self, *more):
+        words = ["-D", self.data, "-p", self.port, "-k", self.home, "-c", "listen_addresses=127.0.0.1", *more]
+        self.launch(words)
         for _ in range(300):
             try:
                 psycopg.connect(self.address).close()
             except psycopg.OperationalError:
-                assert self.process.poll() is None, "the server did not start"
                 time.sleep(0.1)
             else:
                 return
+            if self.process.poll() is not None:  # what a killed server left behind may still be there
+                time.sleep(1)
+                self.launch(words)
         raise AssertionError("the server did not start")
 
     def kill(self):

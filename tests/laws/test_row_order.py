@@ -120,5 +120,5 @@ def test_two_identifiers_of_one_person_are_seen(monkeypatch: pytest.MonkeyPatch)
             if as_they_are != turned:
                 seen.add(form)
             most = max(most, loss(cut, combined([as_they_are, without], [1, -1])) / claimed(cut))
-    assert seen == set(QUERIES)
+    assert seen == set(QUERIES) - {"rows of a full join"}  # where both bounds are read, and tell the rows apart
     assert most > 1

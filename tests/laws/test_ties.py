@@ -9,14 +9,17 @@ rows where the policy promises one, because rows break it or a domain clamps two
 # ruff: noqa: E501  a query stands on one line
 from __future__ import annotations
 
+import importlib
 import random
 from collections.abc import Iterator
+from datetime import datetime
 from fractions import Fraction
 from typing import Any
 
 import pyarrow as pa
 import pytest
 
+from sfumato.errors import PlanError
 from tests.laws.mutants import planted
 from tests.laws.neighbours import claimed, combined, loss
 from tests.laws.test_row_order import opened
@@ -26,7 +29,7 @@ NUMBER = '{ type = "integer", min = 0, max = 3 }'
 POLICY = f"""
 [source]
 engine = "duckdb"
-files = {{ w = "w.parquet", x = "x.parquet", p = "p.parquet", v = "v.parquet", t = "t.parquet" }}
+files = {{ w = "w.parquet", m = "m.parquet", x = "x.parquet", p = "p.parquet", v = "v.parquet", t = "t.parquet" }}
 [data]
 id = "ties"
 [privacy]
@@ -38,6 +41,14 @@ rows_per_unit = 3
 u = {{ type = "integer" }}
 j = {NUMBER}
 s = {{ type = "text", max_length = 9 }}
+[tables.m]
+unit = "u"
+rows_per_unit = 2
+[tables.m.columns]
+u = {{ type = "integer" }}
+t = {{ type = "timestamp", min = 2024-01-01T00:00:00, max = 2024-12-31T00:00:00 }}
+lat = {{ type = "decimal", min = 48.8, max = 48.9, grid = 0.00001 }}
+lon = {{ type = "decimal", min = 2.3, max = 2.4, grid = 0.00001 }}
 [tables.x]
 unit = "u"
 rows_per_unit = 1
@@ -65,13 +76,35 @@ rows_per_unit = 1
 k = {{ type = "integer", min = 0, max = 1000 }}
 j = {NUMBER}
 """
-"""In w everybody has four alike rows, where three are declared, and in x two, where one is; in p two that differ, where one
+"""In m everybody has two rows: ages of 30 days and of a month, which are equal as intervals; points in one large cell and
+in two small ones. In w everybody has four alike rows, where three are declared, and in x two, where one is; in p two that differ, where one
 is declared; keys of t and p are clamped.
 """
 PAIRED = "SELECT {} FROM (SELECT u, ROW_NUMBER() OVER (PARTITION BY u ORDER BY j) AS a, {} AS b FROM w) AS q WHERE {}"
 SUB = "(SELECT p.i FROM p WHERE p.u = v.u)"
 ONE = "SELECT COUNT(*) FROM ({}) AS q WHERE {}"
+TIMES = (datetime(2024, 1, 31), datetime(2024, 2, 1))  # noqa: DTZ001  moments have no zone
+LAT, LON = (48.85001, 48.85501), (2.35001, 2.35501)
+AGES = "(SELECT u, age(t, TIMESTAMP '2024-01-01') AS a FROM m) AS q"
+CELLS = "(SELECT u, geo_cell(lat, lon, 5000) AS h FROM m) AS q"
+BEHIND = {
+    "month of an age, distinct on": ONE.format(f"SELECT DISTINCT ON (q.u) q.u, EXTRACT(month FROM q.a) AS d FROM {AGES}", "d = 1"),
+    "day of an age, row_number": ONE.format(f"SELECT q.u, EXTRACT(day FROM q.a) AS d, ROW_NUMBER() OVER (PARTITION BY q.u ORDER BY q.a) AS r FROM {AGES}", "r = 1 AND d = 30"),
+    "day of an age, lag": ONE.format(f"SELECT q.u, LAG(EXTRACT(day FROM q.a)) OVER (PARTITION BY q.u ORDER BY q.a) AS d FROM {AGES}", "d = 30"),
+    "month of an age, first_value": ONE.format(f"SELECT q.u, FIRST_VALUE(EXTRACT(month FROM q.a)) OVER (PARTITION BY q.u ORDER BY q.a) AS d FROM {AGES}", "d = 1"),
+    "day of an age, a frame of rows": ONE.format(f"SELECT q.u, SUM(EXTRACT(day FROM q.a)) OVER (PARTITION BY q.u ORDER BY q.a ROWS UNBOUNDED PRECEDING) AS d, EXTRACT(month FROM q.a) AS e FROM {AGES}", "d = 30 AND e = 1"),
+    "day of an age, two windows": ONE.format(f"SELECT q.u, EXTRACT(day FROM q.a) AS d, ROW_NUMBER() OVER (PARTITION BY q.u) AS r, ROW_NUMBER() OVER (PARTITION BY q.u, q.a) AS e FROM {AGES}", "d = 30 AND r = 1"),
+    "day of an age, qualify": ONE.format(f"SELECT q.u, EXTRACT(day FROM q.a) AS d FROM {AGES} QUALIFY ROW_NUMBER() OVER (PARTITION BY q.u ORDER BY q.a) = 1", "d = 30"),
+    "epoch of an age": ONE.format(f"SELECT DISTINCT ON (q.u) q.u, EXTRACT(epoch FROM q.a) AS d, EXTRACT(day FROM q.a) AS e FROM {AGES}", "e = 30"),
+    "decade of an age, two sub-queries": ONE.format(f"SELECT DISTINCT ON (u) u, EXTRACT(decade FROM b) AS d, EXTRACT(day FROM b) AS e FROM (SELECT q.u, q.a AS b FROM {AGES}) AS q", "d = 0 AND e = 30"),
+    "an age in lateral": f"SELECT COUNT(*) FROM (SELECT p.u, l.d FROM (SELECT DISTINCT u FROM m) AS p JOIN LATERAL (SELECT EXTRACT(day FROM q.a) AS d FROM {AGES} WHERE q.u = p.u LIMIT 1) AS l ON TRUE) AS z WHERE d = 30",
+    "an age in WITH": f"WITH q AS (SELECT * FROM {AGES}) SELECT COUNT(*) FROM (SELECT DISTINCT ON (x.u) x.u, EXTRACT(month FROM x.a) AS d FROM q AS x JOIN q AS y ON x.u = y.u) AS z WHERE d = 1",
+    "small cell of a large one, distinct on": ONE.format(f"SELECT DISTINCT ON (q.u) q.u, geo_cell(q.h, 100) AS c FROM {CELLS}", "c < '48.853'"),
+    "small cell of a large one, row_number": ONE.format(f"SELECT q.u, geo_cell(q.h, 100) AS c FROM {CELLS} QUALIFY ROW_NUMBER() OVER (PARTITION BY q.u ORDER BY q.h) = 1", "c < '48.853'"),
+}  # fmt: skip
+"""Functions that see what is behind the name of an expression, and tell apart what is one value of it."""
 QUERIES = {
+    **BEHIND,
     "another partition": PAIRED.format("COUNT(*)", "ROW_NUMBER() OVER (PARTITION BY u, s ORDER BY j)", "a = 1 AND b = 1"),
     "another order": PAIRED.format("COUNT(*)", "ROW_NUMBER() OVER (PARTITION BY u ORDER BY s, j DESC)", "a = 1 AND b = 1"),
     "a product of two": PAIRED.format("SUM(a * b)", "ROW_NUMBER() OVER (PARTITION BY u, s ORDER BY j)", "a > 0"),
@@ -98,10 +131,15 @@ FAULTS = (
         "Facts(INTEGER, Fraction(1), None, Fraction(1), nullable=False)",
         "persons.window_facts('row_number', (), relation.person_rows, 0)",
     ),
-    ("clauses", "[*nameable, *(c for name, c in relation.columns.items() if name not in before)]", "nameable"),
+    ("clauses", "for name, column in relation.columns.items() if name not in before}", "for name, column in ()}"),
+    (
+        "clauses",
+        "return list(read.values())",
+        "return nameable + [c for n, c in relation.columns.items() if n not in before]",
+    ),
 )
-"""Each window breaks ties by itself; rows beyond the bound have one number; and the columns of sub-queries are not among
-those that decide.
+"""Each window breaks ties by itself; rows beyond the bound have one number; the columns of sub-queries are not among those
+that decide; and expressions decide by their values, not by what is read under their names.
 """
 
 
@@ -117,6 +155,7 @@ def frames(people: list[int]) -> dict[str, pa.Table]:
         "x": table([{"u": who, "j": 1, "s": "abcdefgh"} for who in people for _ in range(2)]),
         "p": table([{"u": who, "k": 5000 + 2 * who + i, "i": 3 * i} for who in people for i in (0, 1)]),
         "v": table([{"u": who, "j": 1} for who in people]),
+        "m": table([{"u": who, "t": TIMES[i], "lat": LAT[i], "lon": LON[i]} for who in people for i in (0, 1)]),
         "t": table([{"k": 5000 + 2 * who, "j": 1} for who in people]),
     }
 
@@ -125,6 +164,14 @@ def frames(people: list[int]) -> dict[str, pa.Table]:
 def databases() -> Iterator[list[Here]]:
     with opened(POLICY, frames, gone=(0, 300, 500, 701)) as made:
         yield made
+
+
+def check(plan: Any) -> None:
+    """What the gateway asks of every plan before it is charged, by the checker of the algebra that is loaded."""
+    checker = importlib.import_module("sfumato.algebra.contribution")
+    for cut in plan.cuts:
+        for part in cut.parts:
+            checker.contribution(part.job, len(part.groups))
 
 
 def numbers(databases: list[Here], text: str, how: Any = None) -> tuple[Any, list[Any]]:
@@ -141,11 +188,35 @@ def moved(databases: list[Here], text: str, how: Any = None) -> tuple[bool, Frac
     return as_they_are != turned, max(losses)
 
 
+def is_moved(found: tuple[bool, Fraction]) -> bool:
+    return found[0] or found[1] > 1
+
+
 @pytest.mark.parametrize("form", QUERIES)
 def test_ties_change_no_number(form: str, databases: list[Here]) -> None:
     depends, most = moved(databases, QUERIES[form])
     assert not depends
     assert most <= 1
+
+
+@pytest.mark.parametrize("form", QUERIES)
+def test_the_checker_admits_plans_whose_ties_are_decided(form: str, databases: list[Here]) -> None:
+    check(databases[0].planned(QUERIES[form], None))
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+def test_the_checker_refuses_faults_of_ties(fault: tuple[str, str, str], databases: list[Here]) -> None:
+    """With a fault planted, no plan passes the checker whose numbers depend on how rows lie."""
+    refused = set()
+    with planted(fault) as faulty:
+        for form, text in QUERIES.items():
+            try:
+                check(databases[0].planned(text, None, faulty))
+            except PlanError:
+                refused.add(form)
+        seen = {form for form in QUERIES.keys() - refused if is_moved(moved(databases, QUERIES[form], faulty))}
+    assert refused
+    assert not seen
 
 
 @pytest.mark.parametrize("fault", FAULTS)

@@ -40,9 +40,11 @@ def verified(path, source):
 # ---- programs
 
 NUMBER = "F(x : private real) : public real adjacent {}; claim eps; z :=$ Laplace(1/eps, 0); return x + z"
+REAL_LISTS = "F(x : private real list list) : public real adjacent moves; claim eps; "
 ODD = {
     "nobody is added to a number": (2, NUMBER.format("addremove")),
     "nothing moves in one number": (2, NUMBER.format("moves")),
+    "lists move, not numbers": (2, REAL_LISTS + "return 1"),
     "two numbers move": (1, "F(x : private real, y : private real) : public real adjacent moves; claim eps; return x"),
     "one list of two grows": (
         1,

@@ -32,6 +32,7 @@ from sfumato.algebra.relations import (
     below,
     identified_differently,
 )
+from sfumato.algebra.row_order import check_row_order
 from sfumato.algebra.tree import Aggregate, Call, Column, Constant, Node
 from sfumato.errors import PlanError
 from sfumato.types import Adjacency, show
@@ -102,7 +103,8 @@ def contribution(job: Job, groups: int) -> Contribution:
 
     Guarantee: on no rows of the tables does one unit add a longer vector than this says.
     Proof: see `_Work`, norm by norm; the rows and weights are those of the written meaning of a job. By `_is_private`
-        no unit's rows depend on those of another, so that taking one away takes its vector and nothing else.
+        and `check_row_order` no unit's rows depend on those of another, so that taking one away takes its vector and
+        nothing else.
     Reference: semantics 3.1, 3.2, 3.5, 3.6; Dwork, McSherry, Nissim, Smith, TCC 2006.
     Checked by: laws::no_neighbour_exceeds_what_is_derived, laws::handmade_jobs_do_not_exceed_what_is_derived
     """
@@ -112,6 +114,7 @@ def contribution(job: Job, groups: int) -> Contribution:
             raise PlanError("this plan would release rows that belong to nobody")
         if identified_differently(job.release.below):
             raise PlanError("one person may have two identifiers in this plan")
+        check_row_order(job.release)
         kept[groups] = _Work(job, groups).all()
     return kept[groups]
 

@@ -20,6 +20,7 @@ from sfumato.verify.run import ITEMS, AtDraw, Env, NotRun, RunFault, Runner, Too
 from sfumato.verify.tree import Program
 
 CASES = 120
+_NUMBERS = ("real", "int", "interval", "range")
 _NUDGES = (Fraction(0), Fraction(1, 1009), Fraction(-3, 1013))
 
 
@@ -49,8 +50,12 @@ def _check_neighbours(program: Program) -> None:
     has_list = any(kind.kind == "list" for kind in private)
     if program.adjacent == "addremove" and not has_list:
         raise mistake(program.source, 0, "expected a private list: `addremove` adds or removes one of its elements")
-    numbers = [kind for kind in private if kind.kind in ("real", "int", "interval", "range")]
-    if program.adjacent == "moves" and not has_list and (len(numbers) < 2 or len(numbers) != len(private)):
+    numbers = [kind for kind in private if kind.kind in _NUMBERS]
+    lists = [kind for kind in private if kind.kind == "list"]
+    of_numbers = all(kind.items[0].kind in _NUMBERS for kind in lists)
+    if program.adjacent == "moves" and not (
+        of_numbers if lists else len(numbers) >= 2 and len(numbers) == len(private)
+    ):
         raise mistake(program.source, 0, "expected a private list of numbers: `moves` changes two of its elements")
 
 

@@ -334,15 +334,18 @@ class Clauses:
             )
         return tuple(p for p in over.partition if p not in person)
 
-    def _seen_of_rows(self, relation: Relation) -> list[Node]:
-        """Every column that this query can name, after GROUP BY every key and aggregate; and those of its sub-queries,
-        of which a row may have several where rows break what the policy declares.
+    def _seen_of_rows(self, relation: Relation) -> list[Column]:
+        """Every column that can be seen of a row: what is read under the names of this query, after GROUP BY every key
+        and aggregate; and those of its sub-queries, of which a row may have several where rows break what the policy
+        declares. Not the values of expressions that have a name: EXTRACT of an age tells apart what is equal as an age.
         """
         before = self.scope.relation.columns
         nameable = list(before.values()) if self._is_aggregated() else [entry.node for entry in self.scope.entries]
-        return list(dict.fromkeys([*nameable, *(c for name, c in relation.columns.items() if name not in before)]))
+        read = {name: column for node in nameable for name, column in columns_of(node).items()}
+        read |= {name: column for name, column in relation.columns.items() if name not in before}
+        return list(read.values())
 
-    def _told_apart(self, over: Over, seen: list[Node]) -> Over:
+    def _told_apart(self, over: Over, seen: list[Column]) -> Over:
         """The window with ties decided by every other column that can be seen of a row. SQL leaves ties open."""
         identifiers = set(self.scope.relation.persons_columns)
         parts = [p for p in over.partition if not (isinstance(p, Column) and p.name in identifiers)]
