@@ -959,3 +959,19 @@ SELECT count(*) FROM patient WHERE name LIKE E'Bob\x20%'
 SELECT kind, n, avg(n) OVER () AS m, (n - avg(n) OVER ()) / nullif(stddev(n) OVER (), 0) AS z, variance(n) OVER () AS v FROM (SELECT kind, count(*) AS n FROM visit WHERE kind IS NOT NULL GROUP BY kind) t ORDER BY kind
 ---
 select max(case when note is null then 1 else 0 end) AS a, count(*) + max(case when area is null then 1 else 0 end) AS b from visit join patient on id=patient_id
+---
+SELECT COUNT(DISTINCT (sex, area)) AS n, COUNT(DISTINCT ROW(sex, area, age)) AS m, COUNT(DISTINCT (area, born)) AS b FROM patient
+---
+SELECT kind, COUNT(DISTINCT (patient_id, day)) AS n, COUNT(DISTINCT (patient_id, started_at, ended_at)) AS m FROM visit GROUP BY kind ORDER BY kind
+---
+SELECT COUNT(DISTINCT (patient_id, kind)) FILTER (WHERE cost > 50) AS n, COUNT(DISTINCT (cost, kind, ended_at - started_at)) AS m FROM visit
+---
+SELECT COUNT(DISTINCT (n % 3, area)) AS n, COUNT(DISTINCT (area, NULL::text)) AS m FROM (SELECT area, sex, COUNT(*) AS n FROM patient GROUP BY 1, 2) t
+---
+SELECT COUNT(DISTINCT (a, b)) AS n, COUNT(DISTINCT (b, a, c)) AS m, COUNT(DISTINCT ROW(b)) AS k FROM (VALUES (',', ''), ('', ','), (NULL, ''), ('', NULL), (NULL, NULL), (NULL, NULL), ('1:', 'x'), ('1', ':x'), ('a', '2:b'), ('a,1', 'b')) AS v(a, b), (VALUES (1.5), (2)) AS w(c)
+---
+SELECT COUNT(DISTINCT (area, inhabitants)) AS n, COUNT(DISTINCT (inhabitants > 2000, title)) AS m FROM area_info
+---
+SELECT AVG(k) AS a, MAX(k) AS m FROM (SELECT patient_id, COUNT(DISTINCT (kind, day)) AS k FROM visit GROUP BY 1) t
+---
+SELECT COUNT(*) AS n FROM patient WHERE ROW(sex, area) = ROW('f', 'north')
