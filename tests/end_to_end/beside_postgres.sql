@@ -975,3 +975,19 @@ SELECT COUNT(DISTINCT (area, inhabitants)) AS n, COUNT(DISTINCT (inhabitants > 2
 SELECT AVG(k) AS a, MAX(k) AS m FROM (SELECT patient_id, COUNT(DISTINCT (kind, day)) AS k FROM visit GROUP BY 1) t
 ---
 SELECT COUNT(*) AS n FROM patient WHERE ROW(sex, area) = ROW('f', 'north')
+---
+SELECT to_char(COUNT(*), '9,999') AS n, to_char(AVG(age), 'FM990.00') AS a, to_char(SUM(cost), '$999,999.99') AS s FROM patient JOIN visit ON id = patient_id
+---
+SELECT to_char(age, '000') AS k, COUNT(*) AS n FROM patient WHERE age < 30 GROUP BY 1 HAVING COUNT(*) > 0.5 ORDER BY 1
+---
+SELECT to_char(cost, 'FM9,990.0') AS k, COUNT(*) AS n FROM visit WHERE cost < 40 GROUP BY 1 HAVING COUNT(*) > 0.5 ORDER BY 1
+---
+SELECT area, to_char(100.0 * COUNT(*) / SUM(COUNT(*)) OVER (), 'FM990.0') || ' %' AS share FROM patient GROUP BY area ORDER BY area
+---
+SELECT title, to_char(inhabitants, '9,999,999') AS n, to_char(-inhabitants, 'S9G999G999') AS m FROM area_info ORDER BY title
+---
+SELECT to_char(1234.565, '9,999.99') AS a, to_char(-0.1, '99.99') AS b, to_char(0, 'FM9.99') AS c, to_char(12345, '999') AS d, to_char(485, '"Good number:" 999') AS e, to_char(-12, '999MI') AS f
+---
+SELECT to_char(12, '099')
+---
+SELECT to_char(AVG(cost), 'FM999,999.00') FROM visit

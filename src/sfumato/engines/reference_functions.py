@@ -348,6 +348,8 @@ def _cast(call: Call, value: Any) -> Any:
         (date, DATE): lambda x: x,
         (date, TIMESTAMP): _moment,
         (str, TEXT): lambda x: x[: call.facts.length],
+        (Fraction, TEXT): lambda x: str(int(x))[: call.facts.length],
+        (bool, TEXT): lambda x: str(x).lower()[: call.facts.length],
     }
     cast = casts.get((type(value), call.facts.kind))
     if cast is None:

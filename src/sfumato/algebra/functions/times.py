@@ -320,7 +320,13 @@ TIME_FUNCTIONS = (
     ScalarFunction(
         "age_part", _age_part, "extract(year from age(later, earlier))", "whole years, months or days between two times"
     ),
-    ScalarFunction("to_char", _to_char, "to_char(time, 'YYYY-MM')", "a time as text", by_name=True),
+    ScalarFunction(
+        "to_char",
+        _to_char,
+        "to_char(time, 'YYYY-MM'), to_char(number, '9,990.00')",
+        "a time or a number as text",
+        by_name=True,
+    ),
     ScalarFunction(
         "to_date",
         _from_text(DATE),

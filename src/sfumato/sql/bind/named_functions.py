@@ -22,11 +22,12 @@ from sfumato.algebra.functions import FUNCTIONS, add_parts, call
 from sfumato.algebra.functions.interval_ends import ENDS
 from sfumato.algebra.functions.times import FORMATS, pieces
 from sfumato.algebra.pattern_meaning import any_case
-from sfumato.algebra.tree import DATE, INTEGER, TIMESTAMP, Call, Constant, Node
+from sfumato.algebra.tree import DATE, INTEGER, NUMBERS, TIMESTAMP, Call, Constant, Node
 from sfumato.errors import QueryError
 from sfumato.sql.bind import many_years
 from sfumato.sql.bind.casts_and_times import as_text
 from sfumato.sql.bind.constants import constant, time_constant
+from sfumato.sql.bind.number_texts import number_text
 from sfumato.sql.bind.points import cell_call
 from sfumato.sql.read import time_formats
 from sfumato.sql.read.parser import place
@@ -80,6 +81,8 @@ _OF_CATALOG = re.compile(
 
 def _to_char(args: tuple[Node, ...], position: int) -> Node:
     pattern = _text_of(args, 1, "the pattern of to_char", position)
+    if args[0].facts.kind in NUMBERS:
+        return number_text(args[0], pattern, position)
     if pieces(pattern) is None and not _OF_CATALOG.fullmatch(pattern):
         raise QueryError(
             f"the pattern {pattern!r} is not supported",
