@@ -991,3 +991,19 @@ SELECT to_char(1234.565, '9,999.99') AS a, to_char(-0.1, '99.99') AS b, to_char(
 SELECT to_char(12, '099')
 ---
 SELECT to_char(AVG(cost), 'FM999,999.00') FROM visit
+---
+SELECT SUM(age & 7) AS a, SUM(age | 64) AS o, SUM(age # 85) AS x, SUM(~age) AS n, SUM(age << 3) AS l, SUM(age >> 2) AS r, SUM((-age) >> 1) AS m FROM patient
+---
+SELECT age & 3 AS k, COUNT(*) AS n FROM patient GROUP BY 1 ORDER BY 1
+---
+SELECT COUNT(*) FROM patient WHERE age & 1 = 1 AND (~age) & 2 <> 0 OR age << 1 > 150
+---
+SELECT area, COUNT(*) & 15 AS a, COUNT(*) << 40 AS l, COUNT(*) >> 2 AS r, ~COUNT(*) AS n, COUNT(*) # 5 | 1 AS x FROM patient GROUP BY area ORDER BY area
+---
+SELECT title, inhabitants & 255 AS a, inhabitants >> 4 AS r, inhabitants::bigint << 35 AS l, -inhabitants # 77 AS x FROM area_info ORDER BY title
+---
+SELECT 5 & 3 AS a, 5 | 8 AS o, 5 # 1 AS x, ~5 AS n, 1 << 4 AS l, 1 << 31 AS w, 1 << 40 AS v, 1::bigint << 40 AS b, -17 >> 2 AS r, ~(5 + 1) AS m, 2 | 4 + 1 AS p
+---
+SELECT SUM(CAST(age AS bigint) << 40) AS s, MAX((CAST(age AS bigint) << 40) >> 38) AS m FROM patient
+---
+SELECT 6 & 3

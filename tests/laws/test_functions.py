@@ -274,6 +274,7 @@ TAKEN = ["a+", "^.*a", ".*-([^-]*)", "[ \t]+", "^[a-z]+$", "([0-9]+)", "x?[0-9]"
 ARGUMENTS: dict[str, _Arguments] = {
     **dict.fromkeys(("*", "/", "%", "div", "power", "log"), _two),
     **dict.fromkeys("+-", _sum),
+    **dict.fromkeys("&|#", lambda m: ([m.some(WHOLE, "number"), m.some(WHOLE)], "")),
     **dict.fromkeys(("negate", "abs", "sign", "ln", "log10", "exp", "sqrt", "cbrt"), _one),
     **dict.fromkeys(("round", "floor", "ceil", "trunc"), _digits),
     **dict.fromkeys(("=", "<>", "<", "<=", ">", ">=", "is distinct from", "nullif"), _pair),
