@@ -1007,3 +1007,13 @@ SELECT 5 & 3 AS a, 5 | 8 AS o, 5 # 1 AS x, ~5 AS n, 1 << 4 AS l, 1 << 31 AS w, 1
 SELECT SUM(CAST(age AS bigint) << 40) AS s, MAX((CAST(age AS bigint) << 40) >> 38) AS m FROM patient
 ---
 SELECT 6 & 3
+---
+SELECT COUNT(*) FROM visit WHERE (day + (visit_id % 3) * INTERVAL '1 day')::date BETWEEN '2023-01-06' AND '2023-02-06'
+---
+SELECT COUNT(*) FROM visit v JOIN patient p ON p.id = v.patient_id WHERE ended_at - started_at > p.age * INTERVAL '1 minute'
+---
+SELECT COUNT(*) FROM visit v JOIN patient p ON p.id = v.patient_id WHERE ended_at > started_at + p.age * INTERVAL '1 minute' AND started_at - INTERVAL '1 hour' * p.age < '2024-01-01'
+---
+SELECT MAX(day + p.age * INTERVAL '36 hours') AS m, MIN(started_at - p.age * INTERVAL '1 second') AS s FROM visit v JOIN patient p ON p.id = v.patient_id
+---
+SELECT title, TIMESTAMP '2024-02-28 12:00' + (inhabitants % 5) * INTERVAL '1 day' AS t FROM area_info ORDER BY title

@@ -301,6 +301,7 @@ ARGUMENTS: dict[str, _Arguments] = {
     "to_timestamp": lambda m: ([m.text()], m.r.choice(["%Y-%m-%d", "%Y-%m-%d %H:%M:%S", "%m/%d/%Y %H"])),
     "date_bin": lambda m: ([m.some(TIMES)], m.r.choice(BINS)),
     "make_date": lambda m: ([m.some(WHOLE), m.some(WHOLE, "place"), m.some(WHOLE, "place")], ""),
+    "later by": lambda m: ([m.some(TIMES), m.span()], ""),
     "interval_text": lambda m: ([m.span()], ""),
     "interval_of": lambda m: ([call("extract", (m.span(),), "epoch")], ""),
     "split_part": lambda m: (
