@@ -46,9 +46,9 @@ def _rule(name: str) -> Rule:
         for arg in args:
             check_whole(name, arg.facts)
         a, b = (_bounds(arg.facts) for arg in args)
-        ends = _ENDS[name](a, b)
+        low, high = _ENDS[name](a, b) or (None, None)
         outside = any(arg.facts.kind != NULL and not arg.facts.bounded for arg in args)
-        return Facts(INTEGER, *(ends or (None, None)), Fraction(1), nullable(args) or outside)
+        return Facts(INTEGER, low, high, Fraction(1), nullable(args) or outside)
 
     return rule
 

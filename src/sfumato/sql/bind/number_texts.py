@@ -70,7 +70,7 @@ def _digits(amount: Node, form: NumberFormat, at: int) -> Node:
     floor = amount if amount.facts.kind == INTEGER else call("floor", (amount,), "", at)
     filled = _filled(floor, form.digits, at)
     filling, shown = _grouped(filled, form.whole, 0, begin, at), _grouped(filled, form.whole, begin, None, at)
-    parts = [call("trim", (filling, constant(_FILLED, at)), "leading", at)] if filling is not None else []
+    parts: list[Node] = [call("trim", (filling, constant(_FILLED, at)), "leading", at)] if filling is not None else []
     parts += [shown] if shown is not None else []
     if not form.after_point:
         return _joined(parts, at)
