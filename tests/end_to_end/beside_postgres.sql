@@ -959,3 +959,61 @@ SELECT count(*) FROM patient WHERE name LIKE E'Bob\x20%'
 SELECT kind, n, avg(n) OVER () AS m, (n - avg(n) OVER ()) / nullif(stddev(n) OVER (), 0) AS z, variance(n) OVER () AS v FROM (SELECT kind, count(*) AS n FROM visit WHERE kind IS NOT NULL GROUP BY kind) t ORDER BY kind
 ---
 select max(case when note is null then 1 else 0 end) AS a, count(*) + max(case when area is null then 1 else 0 end) AS b from visit join patient on id=patient_id
+---
+SELECT COUNT(DISTINCT (sex, area)) AS n, COUNT(DISTINCT ROW(sex, area, age)) AS m, COUNT(DISTINCT (area, born)) AS b FROM patient
+---
+SELECT kind, COUNT(DISTINCT (patient_id, day)) AS n, COUNT(DISTINCT (patient_id, started_at, ended_at)) AS m FROM visit GROUP BY kind ORDER BY kind
+---
+SELECT COUNT(DISTINCT (patient_id, kind)) FILTER (WHERE cost > 50) AS n, COUNT(DISTINCT (cost, kind, ended_at - started_at)) AS m FROM visit
+---
+SELECT COUNT(DISTINCT (n % 3, area)) AS n, COUNT(DISTINCT (area, NULL::text)) AS m FROM (SELECT area, sex, COUNT(*) AS n FROM patient GROUP BY 1, 2) t
+---
+SELECT COUNT(DISTINCT (a, b)) AS n, COUNT(DISTINCT (b, a, c)) AS m, COUNT(DISTINCT ROW(b)) AS k FROM (VALUES (',', ''), ('', ','), (NULL, ''), ('', NULL), (NULL, NULL), (NULL, NULL), ('1:', 'x'), ('1', ':x'), ('a', '2:b'), ('a,1', 'b')) AS v(a, b), (VALUES (1.5), (2)) AS w(c)
+---
+SELECT COUNT(DISTINCT (area, inhabitants)) AS n, COUNT(DISTINCT (inhabitants > 2000, title)) AS m FROM area_info
+---
+SELECT AVG(k) AS a, MAX(k) AS m FROM (SELECT patient_id, COUNT(DISTINCT (kind, day)) AS k FROM visit GROUP BY 1) t
+---
+SELECT COUNT(*) AS n FROM patient WHERE ROW(sex, area) = ROW('f', 'north')
+---
+SELECT to_char(COUNT(*), '9,999') AS n, to_char(AVG(age), 'FM990.00') AS a, to_char(SUM(cost), '$999,999.99') AS s FROM patient JOIN visit ON id = patient_id
+---
+SELECT to_char(age, '000') AS k, COUNT(*) AS n FROM patient WHERE age < 30 GROUP BY 1 HAVING COUNT(*) > 0.5 ORDER BY 1
+---
+SELECT to_char(cost, 'FM9,990.0') AS k, COUNT(*) AS n FROM visit WHERE cost < 40 GROUP BY 1 HAVING COUNT(*) > 0.5 ORDER BY 1
+---
+SELECT area, to_char(100.0 * COUNT(*) / SUM(COUNT(*)) OVER (), 'FM990.0') || ' %' AS share FROM patient GROUP BY area ORDER BY area
+---
+SELECT title, to_char(inhabitants, '9,999,999') AS n, to_char(-inhabitants, 'S9G999G999') AS m FROM area_info ORDER BY title
+---
+SELECT to_char(1234.565, '9,999.99') AS a, to_char(-0.1, '99.99') AS b, to_char(0, 'FM9.99') AS c, to_char(12345, '999') AS d, to_char(485, '"Good number:" 999') AS e, to_char(-12, '999MI') AS f
+---
+SELECT to_char(12, '099')
+---
+SELECT to_char(AVG(cost), 'FM999,999.00') FROM visit
+---
+SELECT SUM(age & 7) AS a, SUM(age | 64) AS o, SUM(age # 85) AS x, SUM(~age) AS n, SUM(age << 3) AS l, SUM(age >> 2) AS r, SUM((-age) >> 1) AS m FROM patient
+---
+SELECT age & 3 AS k, COUNT(*) AS n FROM patient GROUP BY 1 ORDER BY 1
+---
+SELECT COUNT(*) FROM patient WHERE age & 1 = 1 AND (~age) & 2 <> 0 OR age << 1 > 150
+---
+SELECT area, COUNT(*) & 15 AS a, COUNT(*) << 40 AS l, COUNT(*) >> 2 AS r, ~COUNT(*) AS n, COUNT(*) # 5 | 1 AS x FROM patient GROUP BY area ORDER BY area
+---
+SELECT title, inhabitants & 255 AS a, inhabitants >> 4 AS r, inhabitants::bigint << 35 AS l, -inhabitants # 77 AS x FROM area_info ORDER BY title
+---
+SELECT 5 & 3 AS a, 5 | 8 AS o, 5 # 1 AS x, ~5 AS n, 1 << 4 AS l, 1 << 31 AS w, 1 << 40 AS v, 1::bigint << 40 AS b, -17 >> 2 AS r, ~(5 + 1) AS m, 2 | 4 + 1 AS p
+---
+SELECT SUM(CAST(age AS bigint) << 40) AS s, MAX((CAST(age AS bigint) << 40) >> 38) AS m FROM patient
+---
+SELECT 6 & 3
+---
+SELECT COUNT(*) FROM visit WHERE (day + (visit_id % 3) * INTERVAL '1 day')::date BETWEEN '2023-01-06' AND '2023-02-06'
+---
+SELECT COUNT(*) FROM visit v JOIN patient p ON p.id = v.patient_id WHERE ended_at - started_at > p.age * INTERVAL '1 minute'
+---
+SELECT COUNT(*) FROM visit v JOIN patient p ON p.id = v.patient_id WHERE ended_at > started_at + p.age * INTERVAL '1 minute' AND started_at - INTERVAL '1 hour' * p.age < '2024-01-01'
+---
+SELECT MAX(day + p.age * INTERVAL '36 hours') AS m, MIN(started_at - p.age * INTERVAL '1 second') AS s FROM visit v JOIN patient p ON p.id = v.patient_id
+---
+SELECT title, TIMESTAMP '2024-02-28 12:00' + (inhabitants % 5) * INTERVAL '1 day' AS t FROM area_info ORDER BY title

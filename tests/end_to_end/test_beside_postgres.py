@@ -63,6 +63,7 @@ ERRORS = [
     "SELECT 1/0, current_user", "SELECT 'abc'::int, current_user", "SELECT 7/2, current_setting('server_version_num')::int/0", "SELECT version(), 7 % 0",
     "SELECT 1/0 FROM pg_class", "SELECT 'abc'::int FROM pg_class", "SELECT relnatts / (relnatts - relnatts) FROM pg_class", "SELECT '1.5'::int, now()",
     "SELECT date '2023-000'", "SELECT string_agg(DISTINCT area, ',' ORDER BY title) FROM area_info",
+    "SELECT EXTRACT(HOUR FROM day) AS h, COUNT(*) FROM visit GROUP BY 1", "SELECT COUNT(*) FROM visit WHERE day::time < '12:00'",
 ]  # fmt: skip
 
 

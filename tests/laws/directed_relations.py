@@ -177,6 +177,8 @@ EXAMPLES: dict[str, Example] = {
     "different values of a list": several("SELECT COUNT(DISTINCT s) FROM v", v="a:1,x,q a:1,y,q a:1,z,q b:1,,q", change=NINE),
     "different values of a list by group": several(f"SELECT {HALVES}, COUNT(DISTINCT s) FROM v GROUP BY 1", v="a:1,x,q a:1,y,q a:1,z,q a:9,x,q a:9,y,q a:9,z,q b:1,,q", change=NINE),
     "different values of a function": several("SELECT COUNT(DISTINCT UPPER(COALESCE(s, 'q'))) FROM v", v="a:1,x,q a:1,y,q a:1,z,q a:1,,q", change=NINE),
+    "different rows": several("SELECT COUNT(DISTINCT (s, o)) FROM v", v="a:1,x,q a:2,y,q a:3,x,r a:4,,q a:5,x, b:9,x,q"),
+    "different rows of lists": several("SELECT COUNT(DISTINCT (s, i > 5)) FROM v", v="a:1,x,q a:2,x,q a:3,y,q a:8,x,q a:,,q a:7,z,q b:,x,q", change=NINE),
     "different truths": several("SELECT COUNT(DISTINCT i > 5), COUNT(DISTINCT i) FROM v", v="a:1,x,q a:2,x,q a:3,x,q a:8,x,q a:9,x,q a:7,x,q b:,x,q", change=NINE),
     "another of a list": several("SELECT COUNT(DISTINCT s) FROM v", {"a": {"v": "a:1,x,q"}}, v="a:1,x,q a:1,y,q a:1,z,q b:1,x,q", change=NINE, adjacency="replace"),
     "a norm of different values of a list": several(f"SELECT {HALVES}, COUNT(DISTINCT s) FROM v GROUP BY 1", v="a:1,x,q a:1,y,q a:1,z,q a:9,x,q a:9,y,q a:9,z,q b:1,,q", change=NINE, noise="gaussian"),

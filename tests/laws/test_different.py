@@ -39,6 +39,7 @@ COUNTED = {
     "UPPER(s)": 4, "UPPER(c)": 2, "COALESCE(s, 'q')": 4, "UPPER(COALESCE(s, 'x'))": 4, "s || c": 8, "i > 0": 2, "i * i": 5,
     "CASE WHEN o = 'a' THEN 'p' ELSE s END": 4, "CASE WHEN b THEN 1 ELSE 2 END": 2, "i + CASE WHEN b THEN 1 ELSE 0 END": 5,
     "NULLIF(s, 'x')": 3, "o || s": None, "LENGTH(o)": 10, "i IS NULL": 2, "CASE WHEN b IS NULL THEN 'n' WHEN b THEN UPPER(s) ELSE c END": 24,
+    "(s, c)": 8, "ROW(s, b)": 12, "(i, b, s)": 60, "(o, s)": None, "(s, (c, b))": 24, "ROW(b)": 3,
 }  # fmt: skip
 """What is claimed for each expression; the most that rows can give is no more."""
 

@@ -274,6 +274,7 @@ TAKEN = ["a+", "^.*a", ".*-([^-]*)", "[ \t]+", "^[a-z]+$", "([0-9]+)", "x?[0-9]"
 ARGUMENTS: dict[str, _Arguments] = {
     **dict.fromkeys(("*", "/", "%", "div", "power", "log"), _two),
     **dict.fromkeys("+-", _sum),
+    **dict.fromkeys("&|#", lambda m: ([m.some(WHOLE, "number"), m.some(WHOLE)], "")),
     **dict.fromkeys(("negate", "abs", "sign", "ln", "log10", "exp", "sqrt", "cbrt"), _one),
     **dict.fromkeys(("round", "floor", "ceil", "trunc"), _digits),
     **dict.fromkeys(("=", "<>", "<", "<=", ">", ">=", "is distinct from", "nullif"), _pair),
@@ -300,6 +301,7 @@ ARGUMENTS: dict[str, _Arguments] = {
     "to_timestamp": lambda m: ([m.text()], m.r.choice(["%Y-%m-%d", "%Y-%m-%d %H:%M:%S", "%m/%d/%Y %H"])),
     "date_bin": lambda m: ([m.some(TIMES)], m.r.choice(BINS)),
     "make_date": lambda m: ([m.some(WHOLE), m.some(WHOLE, "place"), m.some(WHOLE, "place")], ""),
+    "later by": lambda m: ([m.some(TIMES), m.span()], ""),
     "interval_text": lambda m: ([m.span()], ""),
     "interval_of": lambda m: ([call("extract", (m.span(),), "epoch")], ""),
     "split_part": lambda m: (

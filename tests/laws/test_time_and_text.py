@@ -30,7 +30,7 @@ from sfumato.sql.read.arrays import written_array
 from sfumato.sql.read.moments import read_date, read_timestamp
 from tests.laws.test_functions import ARGUMENTS, BINS, COLUMNS, PARTS, TO_CHAR, Maker
 
-NEW = [*TIMES, *TEXTS, *ASCII_TEXTS, "concat_ws", "-"]
+NEW = [*TIMES, *TEXTS, *ASCII_TEXTS, "concat_ws", "-", *"&|#"]
 """The functions whose meaning is written in reference_times and reference_texts."""
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import math
+import operator
 from calendar import monthrange
 from collections.abc import Callable, Iterable
 from datetime import date, datetime, time, timedelta
@@ -268,6 +269,16 @@ def _exact(function: Callable[[Any], Any]) -> Callable[[Call, Any], Any]:
     return lambda call, x: _number(function(x), call)
 
 
+def _of_bits(bits: Callable[[int, int], int]) -> Callable[[Call, Any, Any], Fraction | None]:
+    """Of numbers with endless signs in front; NULL where 64 bits do not hold one of them."""
+
+    def meaning(_: Call, a: Any, b: Any) -> Fraction | None:
+        held = all(-(1 << 63) <= number < 1 << 63 for number in (a, b))
+        return Fraction(bits(int(a), int(b))) if held else None
+
+    return meaning
+
+
 # time
 _CYCLE = 146_097
 """The days of 400 years."""
@@ -348,6 +359,8 @@ def _cast(call: Call, value: Any) -> Any:
         (date, DATE): lambda x: x,
         (date, TIMESTAMP): _moment,
         (str, TEXT): lambda x: x[: call.facts.length],
+        (Fraction, TEXT): lambda x: str(int(x))[: call.facts.length],
+        (bool, TEXT): lambda x: str(x).lower()[: call.facts.length],
     }
     cast = casts.get((type(value), call.facts.kind))
     if cast is None:
@@ -371,6 +384,7 @@ _STRICT: dict[str, Callable[..., Any]] = {
     "/": _divide,
     "%": _remainder,
     "div": _quotient,
+    **{sign: _of_bits(bits) for sign, bits in (("&", operator.and_), ("|", operator.or_), ("#", operator.xor))},
     "negate": _exact(lambda x: -x),
     "abs": _exact(abs),
     "sign": lambda call, x: _number(Fraction((x > 0) - (x < 0)), call),

@@ -126,6 +126,14 @@ def _date_bin(call: Call, value: Any) -> Any:
     return None if start < 0 else first + timedelta(microseconds=start)
 
 
+def _later_by(_: Call, value: Any, by: Any) -> Any:
+    """The moment so many seconds later; NULL beyond the years 1 to 9999."""
+    try:
+        return moment(value) + timedelta(microseconds=int(by * 10**6))
+    except OverflowError:
+        return None
+
+
 def _make_date(_: Call, year: Any, month: Any, day: Any) -> Any:
     try:
         return date(int(year), int(month), int(day))
@@ -149,6 +157,7 @@ TIMES: dict[str, Callable[..., Any]] = {
     "to_timestamp": _from_text,
     "date_bin": _date_bin,
     "make_date": _make_date,
+    "later by": _later_by,
     "interval_text": _interval_text,
     "interval_of": lambda _, seconds: Fraction(seconds),
 }

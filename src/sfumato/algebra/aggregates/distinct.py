@@ -57,8 +57,8 @@ COUNT_DISTINCT = AggregateKind(
     DISTINCT,
     range=_range,
     never_null=True,
-    usage="COUNT(DISTINCT x)",
-    words="the number of different values",
+    usage="COUNT(DISTINCT x), COUNT(DISTINCT (x, y))",
+    words="the number of different values, or of different rows",
     over_unit=over_unit.different,
     over_public=over_public.counted,
 )

@@ -11,6 +11,7 @@ from dataclasses import replace
 from typing import Any
 
 from sfumato.algebra.functions.arithmetic import ARITHMETIC
+from sfumato.algebra.functions.bits import BITS
 from sfumato.algebra.functions.casts import CAST
 from sfumato.algebra.functions.curves import CURVES
 from sfumato.algebra.functions.interval_ends import END_FUNCTIONS
@@ -23,7 +24,7 @@ from sfumato.algebra.tree import Call
 
 FUNCTIONS: dict[str, ScalarFunction] = {
     function.name: function
-    for function in (*ARITHMETIC, *CURVES, *LOGIC, *TIME_FUNCTIONS, *TEXT_PARTS, *END_FUNCTIONS, *TEXTS, CAST)
+    for function in (*ARITHMETIC, *BITS, *CURVES, *LOGIC, *TIME_FUNCTIONS, *TEXT_PARTS, *END_FUNCTIONS, *TEXTS, CAST)
 }
 """Every function by name."""
 

@@ -309,6 +309,21 @@ def _shift(args: tuple[Node, ...], extra: str) -> Facts:
     return Facts(TIMESTAMP, Fraction(max(low, first)), Fraction(min(high, last)), None, f.nullable or not inside)
 
 
+def _later_by(args: tuple[Node, ...], _: str) -> Facts:
+    """A time and an interval that rows hold: a timestamp; NULL beyond the years 1 to 9999."""
+    f, by = args[0].facts, args[1].facts
+    if f.kind not in TIMES or by.kind != INTERVAL or by.every == AGE:
+        raise Mismatch("an interval can only be added to a date or a timestamp")
+    if by.low is None or by.high is None:
+        raise Mismatch("an interval that is added to a time needs bounds")
+    low = (_FIRST if f.low is None else f.low) + by.low // DAY
+    high = (_LAST if f.high is None else f.high) + by.high // DAY + 1
+    if high < _FIRST or low > _LAST:
+        raise Mismatch("the result is outside the years 1 to 9999")
+    inside = low >= _FIRST and high <= _LAST
+    return Facts(TIMESTAMP, max(low, _FIRST), min(high, _LAST), None, nullable(args) or not inside)
+
+
 TIME_FUNCTIONS = (
     ScalarFunction(
         "extract", _extract, "extract(part from time)", "year, month, day, dow, hour, epoch and other parts"
@@ -320,7 +335,13 @@ TIME_FUNCTIONS = (
     ScalarFunction(
         "age_part", _age_part, "extract(year from age(later, earlier))", "whole years, months or days between two times"
     ),
-    ScalarFunction("to_char", _to_char, "to_char(time, 'YYYY-MM')", "a time as text", by_name=True),
+    ScalarFunction(
+        "to_char",
+        _to_char,
+        "to_char(time, 'YYYY-MM'), to_char(number, '9,990.00')",
+        "a time or a number as text",
+        by_name=True,
+    ),
     ScalarFunction(
         "to_date",
         _from_text(DATE),
@@ -340,6 +361,9 @@ TIME_FUNCTIONS = (
     ),
     ScalarFunction(
         "make_date", _make_date, "make_date(year, month, day)", "a date; NULL if there is no such day", by_name=True
+    ),
+    ScalarFunction(
+        "later by", _later_by, "time + x * interval '1 day'", "a time moved by a number of days or shorter units"
     ),
     ScalarFunction("interval_text", _interval_text, "interval::text", "an interval as PostgreSQL prints it"),
     ScalarFunction("interval_of", _interval_of, "avg(later - earlier)", "a mean, or a sum, of intervals"),

@@ -13,6 +13,7 @@ from math import ceil
 
 from sfumato.algebra import geo_cells
 from sfumato.algebra.functions import FUNCTIONS, add_spellings, common_grid
+from sfumato.algebra.functions.bits import held_in_64_bits
 from sfumato.algebra.functions.casts import WIDTHS, decimal_size, target, whole_range
 from sfumato.algebra.functions.curves import away, written
 from sfumato.algebra.functions.interval_ends import ENDS, misplaced
@@ -195,6 +196,16 @@ def _remainder(operator: str) -> _Spelling:
             grid, wide = _common((a, b))
             x, y = steps(a, grid, wide), steps(b, grid, wide)
         return _guarded(f"({x} {operator} NULLIF({y}, 0))", a.facts.bounded)
+
+    return emit
+
+
+def _of_bits(template: str) -> _Spelling:
+    """Of numbers that 64 bits hold; others are NULL."""
+
+    def emit(node: Call) -> str:
+        sql = template.format(*(f"CAST({expression(held_in_64_bits(arg))} AS BIGINT)" for arg in node.args))
+        return sql if is_small(node.facts) else f"CAST({sql} AS HUGEINT)"
 
     return emit
 
@@ -599,6 +610,9 @@ SPELLINGS: dict[str, _Spelling] = {
     "interval_of": lambda node: steps(node.args[0], MICRO, not is_small(node.facts)),
     "%": _remainder("%"),
     "div": _remainder("//"),
+    "&": _of_bits("({} & {})"),
+    "|": _of_bits("({} | {})"),
+    "#": _of_bits("XOR({}, {})"),
     "negate": lambda node: _guarded(f"(-{expression(node.args[0])})", node.facts.bounded),
     "abs": lambda node: _guarded(f"ABS({expression(node.args[0])})", node.facts.bounded),
     "sign": _plain("CAST(SIGN({0}) AS BIGINT)"),

@@ -9,7 +9,7 @@ from sfumato.algebra.functions.times import PARSED, names, parsed, pieces
 from sfumato.algebra.tree import DATE, INTERVAL, Call, Node
 from sfumato.types import string
 
-_FIRST = -62_135_596_800_000_000
+_FIRST, _LAST = -62_135_596_800_000_000, 253_402_300_799_999_999
 """The first moment of the year 1, in microseconds from 1970."""
 
 
@@ -146,6 +146,12 @@ def date_bin(node: Call, args: list[str]) -> str:
     return f"CASE WHEN {start} >= 0 THEN make_timestamp(CAST({start} + ({_FIRST}) AS BIGINT)) END"
 
 
+def later_by(node: Call, args: list[str]) -> str:
+    """A moment, and microseconds; beyond the years 1 to 9999 NULL."""
+    at = f"(CAST(epoch_us({moment(node.args[0], args[0])}) AS HUGEINT) + {args[1]})"
+    return f"CASE WHEN {at} BETWEEN {_FIRST} AND {_LAST} THEN make_timestamp(CAST({at} AS BIGINT)) END"
+
+
 def make_date(_: Call, args: list[str]) -> str:
     """NULL where there is no such day."""
     year, month, day = args
@@ -180,6 +186,7 @@ TIME_SPELLINGS = {
     "to_timestamp": from_text,
     "date_bin": date_bin,
     "make_date": make_date,
+    "later by": later_by,
     "interval_text": interval_text,
 }
 """Functions of time by name."""

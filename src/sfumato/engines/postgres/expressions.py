@@ -12,6 +12,7 @@ from fractions import Fraction
 
 from sfumato.algebra import geo_cells
 from sfumato.algebra.functions import FUNCTIONS, add_spellings, common_grid
+from sfumato.algebra.functions.bits import held_in_64_bits
 from sfumato.algebra.functions.curves import written
 from sfumato.algebra.functions.interval_ends import ENDS, misplaced
 from sfumato.algebra.functions.times import MICRO
@@ -177,6 +178,13 @@ def _quotient(node: Call) -> str:
 def _widened(sql: str, facts: Facts) -> str:
     """A bigint as the type of its facts."""
     return sql if is_small(facts) else f"({sql})::numeric"
+
+
+def _of_bits(node: Call) -> str:
+    """Of numbers that 64 bits hold; others are NULL."""
+    parts = (held_in_64_bits(arg) for arg in node.args)
+    x, y = ("NULL::bigint" if part.facts.kind == NULL else f"({expression(part)})::bigint" for part in parts)
+    return _widened(f"({x} {node.name} {y})", node.facts)
 
 
 def _signed(template: str) -> _Spelling:
@@ -436,6 +444,7 @@ SPELLINGS: dict[str, _Spelling] = {
     "interval_of": lambda node: steps(node.args[0], MICRO, not is_small(node.facts)),
     "%": _quotient,
     "div": _quotient,
+    **dict.fromkeys("&|#", _of_bits),
     "negate": _signed("(-{0})"),
     "abs": _signed("abs({0})"),
     "sign": _sign,

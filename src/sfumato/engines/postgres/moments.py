@@ -14,7 +14,7 @@ from sfumato.engines.postgres.spelling import once
 from sfumato.types import string
 
 _DAY = 86_400_000_000
-_FIRST = -62_135_596_800_000_000
+_FIRST, _LAST = -62_135_596_800_000_000, 253_402_300_799_999_999
 """The first moment of the year 1, in microseconds from 1970."""
 _CLOCK = "EXTRACT(hour FROM x)::bigint * 3600000000 + EXTRACT(minute FROM x)::bigint * 60000000"
 _CLOCK += " + EXTRACT(microseconds FROM x)::bigint"
@@ -149,6 +149,14 @@ def date_bin(node: Call, args: list[str]) -> str:
     return once({"s": start}, f"CASE WHEN s >= 0 THEN {moved} + (s % {_DAY})::float8 * '1 microsecond'::interval END")
 
 
+def later_by(_: Call, args: list[str]) -> str:
+    """A moment, and microseconds; beyond the years 1 to 9999 NULL."""
+    at = f"({micros(args[0])}::numeric - ({_FIRST}) + {args[1]})"
+    moved = f"'0001-01-01'::timestamp + div(s, {_DAY})::int * '1 day'::interval"
+    clock = f"(s % {_DAY})::float8 * '1 microsecond'::interval"
+    return once({"s": at}, f"CASE WHEN s BETWEEN 0 AND {_LAST - _FIRST} THEN {moved} + {clock} END")
+
+
 def make_date(_: Call, args: list[str]) -> str:
     """NULL where there is no such day."""
     inside = "y BETWEEN 1 AND 9999 AND m BETWEEN 1 AND 12 AND d BETWEEN 1 AND 31"
@@ -180,6 +188,7 @@ MOMENTS: dict[str, Callable[[Call, list[str]], str]] = {
     "to_timestamp": from_text,
     "date_bin": date_bin,
     "make_date": make_date,
+    "later by": later_by,
     "interval_text": interval_text,
 }
 """Functions of time by name."""

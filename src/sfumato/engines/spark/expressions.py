@@ -14,6 +14,7 @@ from math import ceil
 
 from sfumato.algebra import geo_cells
 from sfumato.algebra.functions import FUNCTIONS, add_spellings, common_grid
+from sfumato.algebra.functions.bits import held_in_64_bits
 from sfumato.algebra.functions.curves import written
 from sfumato.algebra.functions.interval_ends import ENDS, misplaced
 from sfumato.algebra.functions.times import MICRO
@@ -175,6 +176,12 @@ def _quotient(node: Call) -> str:
         return widened(f"({x} {'%' if node.name == '%' else 'div'} {by})", node.facts)
     sql = f"({x} % {by})" if node.name == "%" else quotient(x, by, sure=a.facts.bounded and b.facts.bounded)
     return narrowed(sql, node.facts)
+
+
+def _of_bits(node: Call) -> str:
+    """Of numbers that 64 bits hold; others are NULL."""
+    x, y = (f"CAST({expression(held_in_64_bits(arg))} AS BIGINT)" for arg in node.args)
+    return widened(f"({x} {'^' if node.name == '#' else node.name} {y})", node.facts)
 
 
 def _signed(template: str, of_wide: Callable[[str], str]) -> _Spelling:
@@ -498,6 +505,7 @@ SPELLINGS: dict[str, _Spelling] = {
     "interval_of": lambda node: steps(node.args[0], MICRO, not is_small(node.facts)),
     "%": _quotient,
     "div": _quotient,
+    **dict.fromkeys("&|#", _of_bits),
     "negate": _signed("(- {0})", negative),
     "abs": _signed("abs({0})", absolute),
     "sign": _sign,

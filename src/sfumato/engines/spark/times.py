@@ -225,6 +225,13 @@ def date_bin(node: Call, args: list[str]) -> str:
     return once({"s": start}, moved)
 
 
+def later_by(_: Call, args: list[str]) -> str:
+    """A moment, and microseconds; beyond the years 1 to 9999 NULL."""
+    at = f"(CAST({micros(args[0])} AS {WIDE}) + CAST({args[1]} AS {WIDE}))"
+    first, last = whole(FIRST, wide=True), whole(LAST, wide=True)
+    return once({"s": at}, f"timestamp_micros(CAST(CASE WHEN s BETWEEN {first} AND {last} THEN s END AS BIGINT))")
+
+
 def make_date(_: Call, args: list[str]) -> str:
     """NULL where there is no such day."""
     inside = "y BETWEEN 1 AND 9999 AND m BETWEEN 1 AND 12 AND d BETWEEN 1 AND 31"
@@ -256,6 +263,7 @@ TIMES: dict[str, Callable[[Call, list[str]], str]] = {
     "to_timestamp": from_text,
     "date_bin": date_bin,
     "make_date": make_date,
+    "later by": later_by,
     "interval_text": interval_text,
 }
 """Functions of time by name."""

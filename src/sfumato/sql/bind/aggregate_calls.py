@@ -26,6 +26,7 @@ from sfumato.sql.bind import json_texts
 from sfumato.sql.bind.aggregate_names import AGGREGATE_NAMES, aggregate_name
 from sfumato.sql.bind.casts_and_times import as_text
 from sfumato.sql.bind.constants import constant
+from sfumato.sql.bind.row_texts import row_text
 from sfumato.sql.read.parser import place
 
 if TYPE_CHECKING:
@@ -52,7 +53,9 @@ def aggregate(binds: Expressions, node: exp.Expression, where: Node | None = Non
         raise QueryError("COUNT takes one argument", position=place(node))
     if isinstance(this, exp.Distinct):
         if len(this.expressions) != 1:
-            raise QueryError("COUNT(DISTINCT …) takes one column", position=place(node))
+            shown = ", ".join(part.sql("postgres") for part in this.expressions)
+            hint = f"Write COUNT(DISTINCT ({shown})) for the number of different rows." if name == "count" else None
+            raise QueryError(f"{name.upper()}(DISTINCT …) takes one column", position=place(node), hint=hint)
         if name not in ("count", "min", "max", "sum", *OF_DIFFERENT):
             raise QueryError(
                 f"{name.upper()}(DISTINCT …) is not supported",
@@ -60,6 +63,8 @@ def aggregate(binds: Expressions, node: exp.Expression, where: Node | None = Non
                 hint=f"Write {name.upper()}(…).",
             )
         name, this = name if name in ("min", "max") else f"{name}_distinct", this.expressions[0]
+        if name == "count_distinct" and isinstance(this, exp.Tuple):
+            return _aggregated(binds, name, (row_text(binds, this),), where, place(node))
     parts = [] if this is None or isinstance(this, exp.Star) else [this]
     parts += [node.expression] if node.args.get("expression") is not None else []
     return _aggregated(binds, name, tuple(binds.node(part) for part in parts), where, place(node))

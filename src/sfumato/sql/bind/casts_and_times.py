@@ -136,7 +136,50 @@ def sum_or_shift(binds: Expressions, node: exp.Expression) -> Node:
         return _shifted(binds, node.this, right, sign)
     if isinstance(left, exp.Interval) and sign > 0:
         return _shifted(binds, node.expression, left, sign)
+    for moment, count in ((node.this, right), (node.expression, left)):
+        if span_and_count(count) is not None and (sign > 0 or count is right):
+            return call("later by", (binds.node(moment), counted_interval(binds, count, sign)), "", place(node))
     return binds.function("+" if sign > 0 else "-", node.this, node.expression, at=node)
+
+
+_COMPARED = (exp.EQ, exp.NEQ, exp.LT, exp.LTE, exp.GT, exp.GTE, exp.Between)
+
+
+def product(binds: Expressions, node: exp.Expression) -> Node:
+    """*; a column times an interval is compared here, for as text PostgreSQL shows its days and hours apart."""
+    if span_and_count(node) is None:
+        return binds.function("*", node.this, node.expression, at=node)
+    above = node.parent
+    while isinstance(above, exp.Paren):
+        above = above.parent
+    if not isinstance(above, _COMPARED):
+        hint = "Write time + x * INTERVAL '1 day', or compare it with an interval."
+        raise QueryError("a counted interval can be added to a time or compared", position=place(node), hint=hint)
+    return counted_interval(binds, node, 1)
+
+
+def span_and_count(node: exp.Expression) -> tuple[exp.Interval, exp.Expression] | None:
+    """The parts of x * INTERVAL '1 day', in either order."""
+    if isinstance(node, exp.Mul):
+        for span, count in ((node.this, node.expression), (node.expression, node.this)):
+            if isinstance(span.unnest(), exp.Interval):
+                return span.unnest(), count
+    return None
+
+
+def counted_interval(binds: Expressions, node: exp.Expression, sign: int) -> Node:
+    """x * INTERVAL '1 day' in seconds, of whole numbers and of units that all have one length."""
+    parts = span_and_count(node)
+    assert parts is not None
+    span, value, at = written_span(parts[0]), binds.node(parts[1]), place(node)
+    if span.months:
+        hint = "Write x * INTERVAL '30 days', or use CASE with literal intervals."
+        raise QueryError("a column times months is not supported: months differ in length", position=at, hint=hint)
+    if value.facts.kind != INTEGER:
+        hint = "Write FLOOR(x)::bigint * INTERVAL '1 day', or a shorter unit."
+        raise QueryError("an interval can only be multiplied by whole numbers", position=at, hint=hint)
+    seconds = constant(Fraction(sign * span.compared, 10**6), at)
+    return call("interval_of", (call("*", (value, seconds), "", at),), "", at)
 
 
 def _shifted(binds: Expressions, this: exp.Expression, written: exp.Interval, sign: int) -> Node:
@@ -247,6 +290,7 @@ KINDS: dict[type[exp.Expression], Build] = {
     exp.Localtimestamp: today_or_now,
     exp.Add: sum_or_shift,
     exp.Sub: sum_or_shift,
+    exp.Mul: product,
     exp.Interval: interval,
 }
 """The parser's nodes that are bound here."""

@@ -32,6 +32,7 @@ from sfumato.errors import InputError, Obstacle, QueryError
 from sfumato.interrupts import step
 from sfumato.sql.bind import (
     aggregate_calls,
+    bits,
     casts_and_times,
     comparisons,
     json_texts,
@@ -247,6 +248,7 @@ _KINDS: dict[type[exp.Expression], _Build] = {
         binds, node
     ),
     **operators.KINDS,
+    **bits.KINDS,
     **comparisons.KINDS,
     **casts_and_times.KINDS,
     **zone_times.KINDS,

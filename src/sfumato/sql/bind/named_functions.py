@@ -17,18 +17,21 @@ from sqlglot import exp
 
 from sfumato.algebra import interval_values as intervals
 from sfumato.algebra import patterns
+from sfumato.algebra.calendar_units import UNITS
 from sfumato.algebra.functions import FUNCTIONS, add_parts, call
 from sfumato.algebra.functions.interval_ends import ENDS
 from sfumato.algebra.functions.times import FORMATS, pieces
 from sfumato.algebra.pattern_meaning import any_case
-from sfumato.algebra.tree import DATE, INTEGER, TIMESTAMP, Call, Constant, Node
+from sfumato.algebra.tree import DATE, INTEGER, NUMBERS, TIMESTAMP, Call, Constant, Node
 from sfumato.errors import QueryError
 from sfumato.sql.bind import many_years
 from sfumato.sql.bind.casts_and_times import as_text
 from sfumato.sql.bind.constants import constant, time_constant
+from sfumato.sql.bind.number_texts import number_text
 from sfumato.sql.bind.points import cell_call
 from sfumato.sql.read import time_formats
 from sfumato.sql.read.parser import place
+from sfumato.sql.read.shorthands import AS_TIME
 
 
 class Binds(Protocol):
@@ -78,6 +81,8 @@ _OF_CATALOG = re.compile(
 
 def _to_char(args: tuple[Node, ...], position: int) -> Node:
     pattern = _text_of(args, 1, "the pattern of to_char", position)
+    if args[0].facts.kind in NUMBERS:
+        return number_text(args[0], pattern, position)
     if pieces(pattern) is None and not _OF_CATALOG.fullmatch(pattern):
         raise QueryError(
             f"the pattern {pattern!r} is not supported",
@@ -280,6 +285,7 @@ def extract(binds: Binds, node: exp.Expression) -> Node:
     of_years = many_years.part(word, inner, at)
     if of_years is not None:
         return of_years
+    _check_clock(word, inner, at, as_time=bool(node.meta.get(AS_TIME)))
     if not (isinstance(inner, Call) and inner.name == "age"):
         return call("extract", (inner,), word, at)
     if word in ("year", "month", "day"):
@@ -290,10 +296,23 @@ def extract(binds: Binds, node: exp.Expression) -> Node:
     return call("extract", (inner,), word, at)
 
 
+def _check_clock(word: str, value: Node, at: int, *, as_time: bool) -> None:
+    """Refuse the time of day of a date. What date_trunc made is a timestamp in PostgreSQL, whose hour is 0."""
+    if value.facts.kind != DATE or value.facts.every in UNITS or not (as_time or word in _CLOCK):
+        return
+    message = f'unit "{word}" not supported for type date' if not as_time else "cannot cast type date to time"
+    hint = (
+        "A date has no time of day. If the column has one, declare its bounds with times, for example "
+        '("2023-01-01 00:00", "2023-12-31 23:59") in sfumato.protect; in a policy, type = "timestamp".'
+    )
+    raise QueryError(message, position=at, hint=hint, sqlstate="42846" if as_time else "0A000")
+
+
 def _numeric(node: Constant) -> Constant:
     return replace(node, facts=replace(node.facts, numeric=node.facts.kind == INTEGER))
 
 
+_CLOCK = ("hour", "minute", "second")
 _MORE = (36_525 - 36_000) * 864
 """Seconds of five and a quarter days."""
 _PARTS = {

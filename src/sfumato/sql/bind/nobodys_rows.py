@@ -15,6 +15,7 @@ from sqlglot import exp
 _IsFar = Callable[[exp.Column], bool]
 _STRICT = (
     exp.Add, exp.Sub, exp.Mul, exp.Div, exp.Mod, exp.Neg, exp.Paren, exp.Cast, exp.Extract, exp.TimestampTrunc,
+    exp.BitwiseAnd, exp.BitwiseOr, exp.BitwiseXor, exp.BitwiseNot, exp.BitwiseLeftShift, exp.BitwiseRightShift,
     exp.EQ, exp.NEQ, exp.LT, exp.LTE, exp.GT, exp.GTE, exp.Like, exp.ILike, exp.Not,
     exp.Upper, exp.Lower, exp.Trim, exp.Abs, exp.Round, exp.Floor, exp.Ceil, exp.Distinct,
 )  # fmt: skip

@@ -105,7 +105,7 @@ KINDS: dict[type[exp.Expression], Build] = {
     **{
         kind: _plain(name)
         for kind, name in (
-            (exp.Mul, "*"), (exp.Div, "/"), (exp.Mod, "%"), (exp.Neg, "negate"),
+            (exp.Div, "/"), (exp.Mod, "%"), (exp.Neg, "negate"),
             (exp.And, "and"), (exp.Or, "or"), (exp.Not, "not"), (exp.Abs, "abs"), (exp.Sign, "sign"),
             (exp.Floor, "floor"), (exp.Ceil, "ceil"), (exp.Coalesce, "coalesce"), (exp.Nullif, "nullif"),
             (exp.Greatest, "greatest"), (exp.Least, "least"), (exp.Lower, "lower"), (exp.Upper, "upper"),

@@ -40,8 +40,8 @@ def at_zone(binds: Expressions, node: exp.Expression) -> Node:
     inner, zone = binds.node(node.this), zone_named(name)
     if isinstance(inner, Constant) and isinstance(inner.value, str):
         inner, zoned = time_constant(inner.value, TIMESTAMP, inner.position, in_utc=True), True
-    if name.lower() in UTC_NAMES:
-        return inner  # times are in UTC
+    if name.lower() in UTC_NAMES:  # times are in UTC
+        return call("cast", (inner,), TIMESTAMP, at) if inner.facts.kind == DATE else inner
     if zone is None or inner.facts.kind not in TIMES:
         raise QueryError(
             f"AT TIME ZONE needs a timestamp, but was given {inner.facts.kind}", position=at, sqlstate="42883"

@@ -315,6 +315,8 @@ def _called(node: Any) -> Any:
         found = exp.AtTimeZone(this=args[1].copy(), zone=args[0].copy())
         _zone(found)
         return found
+    if name == "row" and args and isinstance(node.parent, _OF_A_ROW):
+        return exp.Tuple(expressions=[arg.copy() for arg in args])
     if name == "every" and len(args) == 1:
         return exp.LogicalAnd(this=args[0].copy())
     if name == "age" and len(args) == 1:
@@ -325,6 +327,10 @@ def _called(node: Any) -> Any:
             step_of_time.meta[ZONED] = True
         return step_of_time
     return None
+
+
+_OF_A_ROW = (exp.Distinct, exp.EQ, exp.NEQ, exp.In, exp.Tuple)
+"""Where ROW(a, b) is (a, b)."""
 
 
 # windows

@@ -42,6 +42,7 @@ _BINARY = (
     exp.Add, exp.Sub, exp.Mul, exp.Mod, exp.EQ, exp.NEQ, exp.LT, exp.LTE, exp.GT, exp.GTE, exp.And, exp.Or, exp.Nullif,
     exp.Extract, exp.Filter, exp.IntDiv, exp.Pow, exp.Log, exp.Left, exp.Right, exp.StartsWith, exp.RegexpLike,
     exp.RegexpILike, exp.SimilarTo, exp.Initcap,
+    exp.BitwiseAnd, exp.BitwiseOr, exp.BitwiseXor, exp.BitwiseLeftShift, exp.BitwiseRightShift,
     exp.NullSafeEQ, exp.NullSafeNEQ, exp.Escape,
     exp.WithinGroup, exp.ArgMax, exp.ArgMin, exp.Corr, exp.CovarPop, exp.CovarSamp, exp.RegrSlope, exp.RegrIntercept,
     exp.RegrR2, exp.RegrCount, exp.RegrAvgx, exp.RegrAvgy, exp.RegrSxx, exp.RegrSyy, exp.RegrSxy,
@@ -52,7 +53,7 @@ _UNARY = (
     exp.LogicalAnd, exp.LogicalOr, exp.Variance, exp.VariancePop, exp.Stddev, exp.StddevSamp, exp.StddevPop, exp.Median,
     exp.PercentileCont, exp.PercentileDisc, exp.ApproxDistinct,
     exp.Mode, exp.AnyValue, exp.First, exp.Last, exp.FirstValue, exp.LastValue,
-    exp.Ln, exp.Exp, exp.Sqrt, exp.Cbrt, exp.Reverse, exp.DataTypeParam, exp.All, exp.MD5, exp.Ascii,
+    exp.Ln, exp.Exp, exp.Sqrt, exp.Cbrt, exp.Reverse, exp.DataTypeParam, exp.All, exp.MD5, exp.Ascii, exp.BitwiseNot,
 )  # fmt: skip
 _ALONE = (
     exp.Star, exp.Null, exp.CurrentDate, exp.CurrentTimestamp, exp.Localtimestamp, exp.RowNumber, exp.Rank,

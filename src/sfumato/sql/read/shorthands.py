@@ -15,6 +15,8 @@ from sfumato.sql.read.text_shorthands import check_copies
 
 OUTPUT = "output"
 """Marks a cast to text that writes a value as an answer shows it: true is t there."""
+AS_TIME = "as time"
+"""Marks the seconds of a moment whose day is taken away: a date has none."""
 _MOST_TIMES = 100
 _CLOCK = re.compile(r"([01]?\d|2[0-3]):([0-5]\d)(?::([0-5]\d))?")
 
@@ -27,7 +29,9 @@ def by_clock(node: Any) -> Any:
     if moment is None or None in seconds:
         return None
     day = exp.Extract(this=exp.Var(this="EPOCH"), expression=exp.cast(exp.cast(moment.copy(), "date"), "timestamp"))
-    passed = exp.Sub(this=exp.Extract(this=exp.Var(this="EPOCH"), expression=moment.copy()), expression=day)
+    whole = exp.Extract(this=exp.Var(this="EPOCH"), expression=moment.copy())
+    whole.meta[AS_TIME] = True
+    passed = exp.Sub(this=whole, expression=day)
     ends = {name: exp.Literal.number(number) for name, number in zip(names, seconds, strict=True)}
     return type(node)(this=exp.Paren(this=passed), **ends)
 
