@@ -381,6 +381,8 @@ def test_two_keys_have_a_legend_and_no_text_lies_on_another(tab, odd, tmp_path, 
             bars = [int(float(one.get_attribute("x"))) for one in chart.locator(".bar-fill").all()]
             zero = int(float(chart.locator("line.zero").get_attribute("x1")))
             assert zero in bars  # bars start at 0
+            cut = "box => box.scrollHeight - box.clientHeight"
+            assert page.locator("#result .drawing").evaluate(cut) <= 1  # the axis and what whiskers mean are seen
     with page.expect_download() as caught:
         page.click("text=Download chart")
     saved = ET.fromstring(caught.value.path().read_text())

@@ -17,7 +17,7 @@ export function showResult(host, answer, { asked, onLaw, onDraw, onCopy, onExpor
   }
   const pictured = laws.filter((one) => one.drawn);
   if (!plan && answer.rows.length === 1 && pictured.length) {
-    const place = h("div", { class: "drawing whole" });
+    const place = h("div", { class: "drawing" });
     parts[1].append(place);
     onDraw(pictured[0].number).then((made) => place.append(made), () => place.remove());
   }
