@@ -2,13 +2,14 @@
 
 import random
 import re
+import xml.etree.ElementTree as ET
 from decimal import Decimal
 from fractions import Fraction
 
 import pytest
 from axe_playwright_python.sync_playwright import Axe
 from tests.end_to_end import pg
-from tests.end_to_end.browser import LONG, RIGHT_TO_LEFT, SCRIPT, Tab, chromium, expect, serving, write_odd
+from tests.end_to_end.browser import COLOURS, LONG, RIGHT_TO_LEFT, SCRIPT, Tab, chromium, expect, serving, write_odd
 
 from sfumato.gateway import Spent, rounding
 
@@ -318,14 +319,109 @@ def test_a_date_beside_another_key_is_a_line_for_each_of_its_values(tab, odd, tm
     for row in rows:
         missing, month = row.split("\t")[:2]
         places[missing] += month.strip() != "NULL"
-    assert page.locator("#result svg.chart polyline.path").count() == 2
-    assert page.locator("#result svg.chart circle").count() == sum(places.values()) >= 24
+    assert page.locator("#result svg.chart path.path").count() == 2
+    assert page.locator("#result svg.chart g > .dot").count() == sum(places.values()) >= 24
     assert page.locator("#result svg.chart line.path").count() == 2  # the legend
-    assert page.locator("#result svg.chart text.name").all_text_contents() == ["missing: false", "missing: true"]
+    assert page.locator("#result svg.chart text.name > title").all_text_contents() == ["false", "true"]
     if len(rows) > sum(places.values()):
         expect(page.locator("#result figcaption")).to_contain_text("Rows without a month are not drawn")
     page.locator("#result figure").screenshot(path=tmp_path / "lines.png")
     assert not ana.troubles
+
+
+OVERLAPS = """() => {
+    const texts = [...document.querySelectorAll("#result svg.chart text")];
+    const boxes = texts.map((text) => [text.lastChild.textContent, text.getBoundingClientRect()]);
+    const edge = document.querySelector("#result svg.chart").getBoundingClientRect(), bad = [];
+    boxes.forEach(([first, a], i) => {
+        if (a.left < edge.left - 1 || a.right > edge.right + 1) bad.push([first, "outside"]);
+        for (const [second, b] of boxes.slice(i + 1)) {
+            const apart = a.right < b.left + 1 || b.right < a.left + 1 || a.bottom < b.top + 2 || b.bottom < a.top + 2;
+            if (!apart) bad.push([first, second]);
+        }
+    });
+    return bad;
+}"""
+
+
+@pytest.mark.parametrize(("width", "dark"), [(1280, False), (390, True), (1700, True)])
+def test_two_keys_have_a_legend_and_no_text_lies_on_another(tab, odd, tmp_path, width, dark):
+    """Lines over time for each of at most eight values, and bars in groups; values that are markup stay text."""
+    ana = tab(odd, width=width, dark=dark)
+    page = ana.page
+    asked = {
+        "lines": "SELECT date_trunc('month', day) AS month, colour, COUNT(*) AS n FROM people GROUP BY 1, 2",
+        "many": "SELECT date_trunc('month', day) AS month, code % 12 AS part, COUNT(*) AS n FROM people GROUP BY 1, 2",
+        "groups": f"SELECT colour, {LONG} > 4 AS high, COUNT(*) AS n FROM people GROUP BY 1, 2",
+    }
+    for name, sql in asked.items():
+        ana.ready()
+        ana.write(sql)
+        ana.ready()
+        expect(page.locator("#ask")).to_contain_text(re.compile("ε 0.5|free"))
+        page.click("#ask")
+        second = {"lines": "colour", "many": "part", "groups": "high"}[name]
+        expect(page.locator("#result th button").nth(1)).to_have_text(second)
+        expect(page.locator("#result .headline h2")).to_have_text("Answer")
+        chart = page.locator("#result svg.chart")
+        page.locator("#result figure").screenshot(path=tmp_path / f"{name}-{width}.png")
+        assert page.evaluate(OVERLAPS) == [], name
+        legend = chart.locator("> text.name > title").all_text_contents()
+        if name == "lines":
+            assert sorted(legend) == sorted([*COLOURS, "NULL"])
+            assert chart.locator("path.path").count() == 6
+            assert len({one.get_attribute("d") for one in chart.locator("> path.dot").all()}) == 6
+        elif name == "many":
+            assert len(legend) == chart.locator("path.path").count() == 8
+            fewer = re.compile(r"Showing 8 of 1[23] lines \(by part\)")
+            expect(page.locator("#result figcaption")).to_contain_text(fewer)
+        else:
+            assert "true" in legend
+            assert chart.locator(".bar-fill").count() == page.locator("#result tbody tr").count()
+            bars = [int(float(one.get_attribute("x"))) for one in chart.locator(".bar-fill").all()]
+            zero = int(float(chart.locator("line.zero").get_attribute("x1")))
+            assert zero in bars  # bars start at 0
+            cut = "box => box.scrollHeight - box.clientHeight"
+            assert page.locator("#result .drawing").evaluate(cut) <= 1  # the axis and what whiskers mean are seen
+    with page.expect_download() as caught:
+        page.click("text=Download chart")
+    saved = ET.fromstring(caught.value.path().read_text())
+    words = ["".join(text.itertext()) for text in saved.iter("{http://www.w3.org/2000/svg}text")]
+    assert any(SCRIPT in text for text in words)
+    assert any(text.startswith("Whiskers contain the exact number") for text in words)  # the sentence below it, too
+    assert not list(saved.iter("{http://www.w3.org/2000/svg}script"))
+    assert page.evaluate("window.hacked") is None
+    assert not ana.troubles
+
+
+def test_a_missing_point_is_a_gap_and_the_largest_lines_are_drawn(tab, demo):
+    script = """async () => {
+        const { pieces, largestSeries, seriesPlan } = await import("/static/series.js");
+        const { range } = await import("/static/axes.js");
+        const at = (...places) => places.map((place) => ({ at: place }));
+        const rows = Array.from({ length: 12 }, (_, i) => ({ series: `s${i}`, value: i === 3 ? -99 : i }));
+        const plan = (types, rows, columns = types) => seriesPlan({ types, rows, columns }, types.map((_, i) => i));
+        return [
+            pieces(at(1, 2, 4), [1, 2, 3, 4]).map((one) => one.piece),
+            pieces(at(1, 2, 3, 9, 10), [1, 2, 3, 9, 10]).map((one) => one.piece),
+            pieces(at(1, 2, 9, 30), [1, 2, 9, 30]).map((one) => one.piece),
+            largestSeries(rows).chosen,
+            range([{ value: 41, ends: [40, 42] }], false)[0] > 0, range([{ value: 41, ends: [40, 42] }])[0],
+            range([{ value: 3, ends: [0, 6] }], false)[0],
+            plan(["text", "timestamp"], [["a", "1"], ["b", "2"], ["a", "3"]]),
+            plan(["text", "bigint"], [["a", "1"], ["b", "2"], ["a", "3"]], ["colour", "zipcode"]),
+            plan(["text", "text", "text"], [["a", "1", "x"], ["b", "2", "y"]]),
+        ];
+    }"""
+    lacked, longer, irregular, chosen, above, bars, low, times, codes, three = tab(demo).page.evaluate(script)
+    assert lacked == [0, 0, 1]  # another line has a point there
+    assert longer == [0, 0, 0, 1, 1]  # no line has one
+    assert irregular == [0, 0, 0, 0]  # there is no usual step
+    assert chosen == ["s3", *(f"s{i}" for i in range(5, 12))]
+    assert (above, bars, low) == (True, 0, 0)
+    assert times == {"key": 1, "series": [0], "kind": "line"}
+    assert codes == {"key": 1, "series": [0], "kind": "groups"}
+    assert three is None
 
 
 def test_an_unknown_number_has_no_bar(tab, odd):
@@ -532,7 +628,7 @@ def test_the_console_counts_queries_as_the_command_line_does(tab, demo):
 def test_ticks_of_dates_are_beginnings(tab, demo):
     """Years, months or days as people name them, not whatever row is at a third."""
     script = """async (spans) => {
-        const { timeTicks } = await import("/static/chart.js");
+        const { timeTicks } = await import("/static/axes.js");
         return spans.map(([a, b]) => timeTicks(Date.parse(a), Date.parse(b)).map((one) => one.name));
     }"""
     spans = [

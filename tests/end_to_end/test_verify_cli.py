@@ -100,7 +100,7 @@ def test_proved_for_short_lists_only_exits_6(run, tmp_path):
         ("F(c : private real) : public real adjacent one; claim eps; return c +", ["LINE 1", "expected an expression"]),
         (
             "F(d : private real list) : public real\nadjacent one; claim eps;\nreturn d[0]",
-            ["LINE 3", "d = []", "is reached"],
+            ["LINE 3", "d = []", "index 0 is outside a list of length 0", "HINT"],
         ),
     ],
 )

@@ -13,7 +13,9 @@ import pytest
 
 import sfumato
 from sfumato.errors import BudgetError, InputError, PolicyError, QueryError
-from sfumato.gateway.charts import Mark, thin, ticks, time_ticks
+from sfumato.gateway.chart_axes import ticks, time_ticks
+from sfumato.gateway.chart_marks import Mark
+from sfumato.gateway.line_charts import thin
 from sfumato.gateway.rounding import around
 from sfumato.server.http.playground import play
 from sfumato.server.pgwire.results import BUDGET_FIELDS
@@ -120,9 +122,9 @@ def test_an_unknown_number_is_not_drawn():
     found = many.sql("SELECT ill, AVG(age) AS age FROM data GROUP BY ill", epsilon=0.1)
     unknown = sum(row[1] for row in found.untold())
     assert unknown in (1, 2)
-    svg = found.plot().svg
-    assert svg.count('class="bar"') == 3 - unknown
-    assert f"age by ill ({unknown} unknown number{'s' if unknown > 1 else ''} not drawn)" in svg
+    chart = found.plot()
+    assert chart.svg.count('class="bar"') == 3 - unknown
+    assert f"{unknown} unknown number{'s are' if unknown > 1 else ' is'} not drawn." in " ".join(words(chart))
 
 
 def test_a_frozen_ledger_is_known_before_anybody_asks(gate):
@@ -211,7 +213,7 @@ def test_charts_have_whiskers_and_ticks(gate, answer):
     assert len([line for line in bars.iter(f"{ns}line") if line.get("class") == "whisker"]) >= 3
     assert ET.fromstring(answer.plot(y="n").svg).find(f"{ns}title").text == "n by ill"
     line = ET.fromstring(gate.sql(DAILY, epsilon=10).plot()._repr_svg_())
-    assert any(part.get("class") == "band" for part in line.iter(f"{ns}polygon"))
+    assert any(part.get("class") == "band" for part in line.iter(f"{ns}path"))
     for wrong in ({"x": "m"}, {"y": "m"}, {"y": "ill"}):
         with pytest.raises(InputError, match=rf"^{next(iter(wrong))}: "):
             answer.plot(**wrong)
@@ -228,17 +230,75 @@ def test_bars_of_several_keys_are_named_by_all_of_them(gate):
     assert chart.find(f"{ns}title").text == "n by ill, old"
 
 
+NS = "{http://www.w3.org/2000/svg}"
+
+
+def parts(chart, tag, kind):
+    return [part for part in ET.fromstring(chart.svg).iter(NS + tag) if kind in (part.get("class") or "").split()]
+
+
+def words(chart):
+    return [text.text or "" for text in ET.fromstring(chart.svg).iter(f"{NS}text")]
+
+
 def test_a_line_for_each_value_of_another_key(gate):
-    """One line through all rows would jump between groups at every day."""
-    daily = "SELECT day, ill, COUNT(*) AS n FROM data WHERE ill IS NOT NULL GROUP BY day, ill"
-    answer = gate.sql(daily, epsilon=10)
-    chart = ET.fromstring(answer.plot().svg)
-    ns = "{http://www.w3.org/2000/svg}"
-    assert len(list(chart.iter(f"{ns}polyline"))) == 2
-    words = [text.text for text in chart.iter(f"{ns}text")]
-    assert {"yes", "<b>no</b>", "2024-07", "2026-07", "n by day, ill (NULL not drawn)"} <= set(words)
-    many = gate.sql("SELECT day, age, COUNT(*) AS n FROM data WHERE age < 30 GROUP BY day, age", epsilon=10)
-    assert not list(ET.fromstring(many.plot().svg).iter(f"{ns}polyline"))
+    """One line through all rows would jump between groups at every day; bars would be named by day and group."""
+    daily = "SELECT ill, day, COUNT(*) AS n FROM data WHERE ill IS NOT NULL GROUP BY day, ill"
+    chart = gate.sql(daily, epsilon=10).plot()
+    assert len(parts(chart, "path", "curve")) == 2
+    assert {"yes", "<b>no</b>", "2024-07", "2026-07", "n by day, ill"} <= set(words(chart))
+    assert "<b>" not in chart.svg
+    assert "Rows without a day are not drawn." in " ".join(words(chart))
+
+
+def test_of_many_lines_the_largest_are_drawn(gate):
+    sql = """SELECT date_trunc('month', day) AS month, age, COUNT(*) AS n FROM data
+    WHERE age < 30 AND (age > 24 OR EXTRACT(year FROM day) = 2024) GROUP BY 1, 2"""
+    answer = gate.sql(sql, epsilon=50)
+    chart = answer.plot()
+    sizes = {}
+    for month, age, n in answer.rows:
+        if month is not None:
+            sizes[str(age)] = sizes.get(str(age), 0) + abs(n)
+    assert len(sizes) > 8
+    drawn = [text.text for text in parts(chart, "text", "name")]
+    assert sum(sizes[name] for name in drawn) == sum(sorted(sizes.values())[-8:])
+    assert len(parts(chart, "path", "curve")) == len(drawn) == 8
+    assert len({path.get("d") for path in parts(chart, "path", "dot")}) == 8
+    assert f"Showing 8 of {len(sizes)} lines (by age), those with the largest n in total." in " ".join(words(chart))
+
+
+def test_a_missing_month_is_a_gap(gate):
+    """A line across it would show numbers that nobody drew; whiskers say how sure each point is."""
+    sql = """SELECT date_trunc('month', day) AS month, ill, COUNT(*) AS n FROM data
+    WHERE day < DATE '2025-01-01' AND ill IS NOT NULL AND NOT (ill = 'yes' AND EXTRACT(month FROM day) = 4)
+    GROUP BY 1, 2 HAVING COUNT(*) > 20"""
+    answer = gate.sql(sql, epsilon=2)
+    chart = answer.plot()
+    assert sorted(path.get("d").count("M") for path in parts(chart, "path", "curve")) == [1, 2]
+    assert len(parts(chart, "path", "dot")) == len(answer.rows) + 2  # and the legend
+    assert len(answer.rows) == 23
+    assert parts(chart, "line", "whisker")
+    assert not parts(chart, "path", "band")
+
+
+def test_two_keys_of_names_are_grouped_bars(gate):
+    answer = gate.sql("SELECT age > 50 AS old, ill, COUNT(*) AS n FROM data WHERE age > 10 GROUP BY 1, 2", epsilon=10)
+    chart = answer.plot()
+    assert len(parts(chart, "rect", "bar")) == len(answer.rows)
+    assert {"true", "false"} <= {
+        text.text for text in [*parts(chart, "text", "name"), *ET.fromstring(chart.svg).iter()]
+    }
+    assert len({bar.get("x") for bar in parts(chart, "rect", "bar") if float(bar.get("width")) > 9}) == 1  # all from 0
+    some = "SELECT age > 50 AS old, ill, COUNT(*) AS n FROM data WHERE age < 51 OR ill = 'yes' GROUP BY 1, 2"
+    lacks = gate.sql(f"{some} HAVING COUNT(*) > 20", epsilon=10)
+    assert len(lacks.rows) == 3
+    assert words(lacks.plot()).count("no row") == 1
+
+
+def test_a_line_far_above_0_says_where_its_axis_starts(gate):
+    answer = gate.sql("SELECT date_trunc('year', day) AS year, AVG(age) AS age FROM data GROUP BY 1", epsilon=100)
+    assert re.search(r"The axis starts at [\d.]+, not at 0\.", " ".join(words(answer.plot())))
 
 
 def test_codes_are_bars():
@@ -246,7 +306,7 @@ def test_codes_are_bars():
     bounds = {"zipcode": (75000, 75019)}
     gate = sfumato.protect(frame, unit="ssn", rows_per_unit=1, epsilon=10, bounds=bounds)
     answer = gate.sql("SELECT zipcode, COUNT(*) AS n FROM data GROUP BY zipcode", epsilon=1)
-    assert "<polyline" not in answer.plot().svg
+    assert 'class="curve' not in answer.plot().svg
 
 
 @pytest.mark.parametrize(

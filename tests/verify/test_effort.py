@@ -2,7 +2,7 @@
 
 import pytest
 
-from sfumato.verify import effort
+from sfumato.verify import advice, effort
 from sfumato.verify.effort import LOOK, MORE, PROOF, EffortSpent, is_spent, limited, spend
 from sfumato.verify.parse import read_program
 from sfumato.verify.undecided import settle
@@ -52,7 +52,7 @@ def used(text):
 
 def test_an_unknown_ends_after_its_steps():
     found, steps = used(COINS)
-    assert (found.verdict, found.note) == ("UNKNOWN", "no coupling of the noise was found")
+    assert (found.verdict, found.note) == ("UNKNOWN", advice.NO_COUPLING[0])
     assert steps <= PROOF + LOOK + LOOK // 3 + 7 * MORE + OVERRUN
 
 

@@ -51,7 +51,7 @@ def test_an_interval_is_said_where_nothing_was_decided():
     verdict = program(FOUND).verify()
     assert (verdict.verdict, verdict.exit_code) == ("UNKNOWN", 6)
     assert verdict.at_least == "0.99 * (eps)"
-    assert "it is certain that the loss is more than 0.99 * (eps)" in verdict.note
+    assert "it is proved that the loss is more than 0.99 * (eps)" in verdict.note
 
 
 def test_an_invariant_that_is_offered_is_tried_and_never_believed():

@@ -116,7 +116,9 @@ def _decided(name: str, source: str | None = None) -> Iterator[None]:
     try:
         yield
     except SfumatoError as error:
-        stop(error, source)
+        from sfumato.verify.advice import plainer
+
+        stop(plainer(error), source)
     except Exception as error:
         why = "is too large to be verified" if isinstance(error, RecursionError | MemoryError) else "cannot be verified"
         raise InputError(

@@ -219,9 +219,9 @@ class Answer:
         """A chart with confidence intervals: bars for categories, a line for times and for many numbers.
 
         By default it draws the first noisy column over the first column that is not noisy. With several such columns
-        each bar is named by all of them, and a time has a line for each combination of the others (bars if there are
-        more than five). It returns a Chart, which a notebook shows and `save` writes as SVG; with `ax`, matplotlib
-        axes, it draws there and returns them.
+        the axis is a time, or else a number, and each combination of the others is a line; two columns of names are
+        bars in groups. Of more than eight lines or colours the largest are drawn. It returns a Chart, which a notebook
+        shows and `save` writes as SVG; with `ax`, matplotlib axes, it draws there and returns them.
         """
         return charts.draw(self, x, y) if ax is None else charts.draw_on(ax, self, x, y)
 

@@ -12,6 +12,7 @@ from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
+from sfumato.verify import advice
 from sfumato.verify.faults import say_input, say_value
 from sfumato.verify.kernel.coins import counted_coins
 from sfumato.verify.kernel.late import late
@@ -69,7 +70,8 @@ def summary(program: Program, verdict: Verdict) -> list[str]:
         return lines if verdict.scope == "all" else [*lines, f"  {verdict.note[:1].upper()}{verdict.note[1:]}."]
     if verdict.verdict == "UNKNOWN":
         lines = [f"UNKNOWN: no proof and no counterexample for {program.name}, claim {verdict.claim} ({relation})."]
-        return [*lines, f"  {verdict.note[:1].upper()}{verdict.note[1:]}."]
+        said = [f"  {verdict.note[:1].upper()}{verdict.note[1:]}."]
+        return [*lines, *said, *([f"  {verdict.hint}"] if verdict.hint else [])]
     if verdict.divergence is not None:
         return _divergence(program, verdict, verdict.divergence, relation)
     assert verdict.witness is not None
@@ -82,6 +84,7 @@ def summary(program: Program, verdict: Verdict) -> list[str]:
         f"  Neighbour  {', '.join(f'{name} = {say_value(found.two[name])}' for name in changed)}",
         f"  Event      {say(found.event)}",
         f"  Chances    {found.chance_one} and {found.chance_two}: {more}, claimed {found.claim}",
+        f"  {advice.why_refuted(program, found)}",
     ]
 
 

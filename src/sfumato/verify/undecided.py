@@ -51,7 +51,7 @@ def settle(program: Program, verdict: Verdict, hints: tuple[Expr, ...] = ()) -> 
         document = certificate.write(program, proofs, size)
         return replace(
             verdict, verdict="PROVED", scope={"size": size}, at_least=least, at_most=most, proofs=proofs,
-            certificate=document, note=f"for longer lists nothing was decided{_interval(least, most)}",
+            certificate=document, note=f"for longer lists nothing was decided{_interval(least, most)}", hint="",
         )  # fmt: skip
     note = verdict.note if least is None else _without_less(verdict, least)
     return replace(verdict, at_least=least, at_most=most, note=f"{note}{_interval(least, most)}")
@@ -70,7 +70,7 @@ def _interval(least: str | None, most: str | None) -> str:
     """What is certain of the loss: a part of the claim that was refuted, a multiple that was proved."""
     said = [f"more than {least}"] if least else []
     said += [f"at most {most}"] if most else []
-    return f"; it is certain that the loss is {' and '.join(said)}" if said else ""
+    return f"; it is proved that the loss is {' and '.join(said)}" if said else ""
 
 
 def _with_claim(program: Program, factor: Fraction) -> Program:

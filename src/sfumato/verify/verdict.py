@@ -12,6 +12,7 @@ from functools import partial
 from itertools import islice
 from typing import Any
 
+from sfumato.verify import advice
 from sfumato.verify.attempt import attempted
 from sfumato.verify.effort import LOOK, limited
 from sfumato.verify.faults import check_inputs
@@ -20,7 +21,6 @@ from sfumato.verify.finite.gauss import keeps_within
 from sfumato.verify.kernel import certificate, pure, sampling
 from sfumato.verify.kernel.check import is_proved
 from sfumato.verify.kernel.proof import Proof
-from sfumato.verify.lexer import place
 from sfumato.verify.parse import read_program
 from sfumato.verify.prover.pure import pure_claims
 from sfumato.verify.prover.sampled import search_sampled
@@ -59,6 +59,7 @@ class Verdict:
     note: str = ""
     finding: Finding | None = None  # of a property
     divergence: DivergenceWitness | None = None  # of a refuted Rényi claim
+    hint: str = ""  # what to do where nothing was decided
 
     @property
     def exit_code(self) -> int:
@@ -77,6 +78,7 @@ class Verdict:
             "witness": self._witness(),
             "certificate": self.certificate,
             "note": self.note,
+            "hint": self.hint,
         }
 
     def _witness(self) -> dict[str, Any] | None:
@@ -111,7 +113,8 @@ def verify(program: Program, hints: tuple[Expr, ...] = ()) -> Verdict:
     if witness is not None:
         return _refuted(program, claim, witness)
     least = f"{best:.4g} * ({claim})" if best else None
-    return Verdict("UNKNOWN", "all", claim, least, None, (), None, None, _reason(program, attempt, best))
+    note, hint = _reason(program, attempt, best)
+    return Verdict("UNKNOWN", "all", claim, least, None, (), None, None, note, hint=hint)
 
 
 def _proved(program: Program, claim: str, hints: tuple[Expr, ...]) -> tuple[Verdict | None, Attempt]:
@@ -137,16 +140,13 @@ def _proved(program: Program, claim: str, hints: tuple[Expr, ...]) -> tuple[Verd
     return None, attempt
 
 
-def _reason(program: Program, attempt: Attempt, best: float) -> str:
-    """Why nothing was decided: where the nearest proof stops, and how near to the claim a loss came."""
-    if attempt.stuck is not None:
-        line, _ = place(program.source, attempt.stuck.at)
-        said = f"the closest proof fails at line {line}: it cannot show that {attempt.stuck.label}"
-    else:
-        said = "no coupling of the noise was found"
+def _reason(program: Program, attempt: Attempt, best: float) -> tuple[str, str]:
+    """Why nothing was decided: where the nearest proof stops, and how near to the claim a loss came; and what to do."""
+    stuck = attempt.stuck
+    said, hint = advice.NO_COUPLING if stuck is None else advice.open_step(program, stuck.kind, stuck.label, stuck.at)
     if attempt.spent:
         said += "; the search for a proof ended at its limit"
-    return said + nearest(best)
+    return said + nearest(best), hint
 
 
 def nearest(best: float) -> str:
@@ -178,7 +178,7 @@ def _of_property(program: Program, claim: str) -> Verdict:
             return replace(other, claim=claim, at_most=None, certificate=wrapped)
     found = found or small
     if found is None:
-        note = "no coupling was found, and no inputs with different distributions"
+        note = "no proof was found, and no two inputs on which the output is distributed differently"
         return Verdict("UNKNOWN", "all", claim, None, None, (), None, None, note)
     return Verdict(found.verdict, found.scope, claim, None, None, (), None, found.certificate, found.note, found)
 
@@ -203,7 +203,8 @@ def _of_renyi(program: Program, claim: str, hints: tuple[Expr, ...]) -> Verdict:
             document = pure.write(program, most, inner.certificate)
             return Verdict("PROVED", "all", claim, None, claim, inner.proofs, None, document)
     least = f"{looking.best:.4g} * ({claim})" if looking.best else None
-    return Verdict("UNKNOWN", "all", claim, least, None, (), None, None, _reason(program, attempt, looking.best))
+    note, hint = _reason(program, attempt, looking.best)
+    return Verdict("UNKNOWN", "all", claim, least, None, (), None, None, note, hint=hint)
 
 
 def _look(program: Program) -> tuple[Witness | None, float]:

@@ -1,7 +1,9 @@
 // The answer: a table with its intervals, a chart, notes, the receipt, and what to do with it next.
+import { wrapped } from "./axes.js";
 import { chartOf, noisy, planOf } from "./chart.js";
-import { h, word } from "./dom.js";
+import { h, s, word } from "./dom.js";
 import { brief, shown, toNumber } from "./numbers.js";
+import { COLOURS } from "./series.js";
 
 const FIRST = 200;
 const isNumber = (type) => type === "bigint" || type === "numeric";
@@ -15,7 +17,7 @@ export function showResult(host, answer, { asked, onLaw, onDraw, onCopy, onExpor
   }
   const pictured = laws.filter((one) => one.drawn);
   if (!plan && answer.rows.length === 1 && pictured.length) {
-    const place = h("div", { class: "drawing whole" });
+    const place = h("div", { class: "drawing" });
     parts[1].append(place);
     onDraw(pictured[0].number).then((made) => place.append(made), () => place.remove());
   }
@@ -91,16 +93,24 @@ function cell(value, ends, type, unknown, width) {
   return h("td", { class: right, title: full }, h("span", { class: "value" }, text), ends === undefined ? null : quiet);
 }
 
-const CHART_STYLE = "svg{background:#fff;font:12px system-ui,sans-serif}.rule{stroke:#d9dee5}.tick{fill:#5a6675}.name{fill:#1c2530}.bar-fill{fill:#0f62a8;opacity:.75}.whisker,.zero{stroke:#1c2530}.band{fill:#0f62a8;opacity:.18}.path{fill:none;stroke:#0f62a8;stroke-width:2}.dot{fill:#0f62a8}" +
-  ["#b3541e", "#1b6b3a", "#6b3fa0", "#566270"].map((color, i) => `.band.line${i + 1},.dot.line${i + 1}{fill:${color}}.path.line${i + 1}{stroke:${color};stroke-dasharray:${["7 3", "2 3", "9 3 2 3", "1 2"][i]}}`).join("");
+const CHART_STYLE = "svg{background:#fff;font:12px system-ui,sans-serif}.rule{stroke:#d9dee5}.tick{fill:#5a6675}.name{fill:#1c2530}.bar-fill{fill:var(--series,#0f62a8);opacity:.75}.whisker{stroke:var(--series,#1c2530)}.zero,.bar-fill~.whisker{stroke:#1c2530}.band{fill:var(--series,#0f62a8);opacity:.15}.path{fill:none;stroke:var(--series,#0f62a8);stroke-width:2}.dot{fill:var(--series,#0f62a8)}" +
+  COLOURS.map((color, i) => `.series${i}{--series:${color}}`).join("");
 
-// The chart as a file that looks the same everywhere.
+// The chart as a file that looks the same everywhere, with the sentences below it.
 function saveChart(picture) {
   const copy = picture.cloneNode(true);
   copy.setAttribute("xmlns", "http://www.w3.org/2000/svg");
   const style = document.createElementNS("http://www.w3.org/2000/svg", "style");
   style.textContent = CHART_STYLE;
   copy.prepend(style);
+  const [, , width, height] = copy.getAttribute("viewBox")?.split(" ").map(Number) ?? [];
+  if (height) {
+    const said = wrapped(picture.closest("figure")?.querySelector("figcaption")?.textContent ?? "", width - 16);
+    said.forEach((line, i) => copy.append(s("text", { x: 8, y: height + 14 + 16 * i, class: "tick" }, line)));
+    copy.setAttribute("viewBox", `0 0 ${width} ${height + 16 * said.length + 8}`);
+    copy.setAttribute("width", width);
+    copy.setAttribute("height", height + 16 * said.length + 8);
+  }
   const place = URL.createObjectURL(new Blob([new XMLSerializer().serializeToString(copy)], { type: "image/svg+xml" }));
   h("a", { href: place, download: "chart.svg" }).click();
   setTimeout(() => URL.revokeObjectURL(place), 10000);

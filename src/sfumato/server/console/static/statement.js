@@ -1,6 +1,6 @@
 // Pieces of a bank statement: moments, prices, standings, a chart of what was spent.
 import { h, s, word } from "./dom.js";
-import { ticks } from "./chart.js";
+import { ticks } from "./axes.js";
 import { brief, currencyOf, enoughFor, SYMBOLS, toNumber } from "./numbers.js";
 
 export const moment = (text) => `${text.slice(0, 10)} ${text.slice(11, 19)}`;
