@@ -12,7 +12,7 @@ from contextvars import ContextVar
 
 from sfumato.verify.run import NotRun
 
-PROOF, LOOK, MORE = 1_700_000, 1_200_000, 120_000
+PROOF, LOOK, MORE = 1_700_000, 2_400_000, 120_000
 """Steps for a proof in one direction, for a witness, and for each thing that can be said where neither was found."""
 _left: ContextVar[list[int] | None] = ContextVar("left", default=None)
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from fractions import Fraction
+from math import ceil
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -19,6 +20,9 @@ from sfumato.verify.tree import Binary, Expr, FunctionCall, Num, Var
 
 if TYPE_CHECKING:
     from sfumato.verify.prover.guess import LoopCandidates
+
+
+_OTHER_RATES = (Fraction(1, 2), Fraction(2))
 
 
 def spendings(guess: LoopCandidates) -> Iterator[Expr]:
@@ -47,6 +51,19 @@ def spendings(guess: LoopCandidates) -> Iterator[Expr]:
             yield from (
                 node for node in guess.against(None, both.values == both.values, both, steps[1:]) if _is_most(node)
             )
+            yield from _owed(guess, amount, guess.quantity(shift))
+
+
+def _owed(guess: LoopCandidates, amount: Quantity, shift: Quantity) -> Iterator[Expr]:
+    """What was spent, and what a shift still costs where the noise of another branch pays for it at another rate."""
+    for rate in _OTHER_RATES:
+        both = Quantity(Binary("+", amount.node, scaled(shift.node, rate)), amount.values + float(rate) * shift.values)
+        for width in guess.widths:
+            wide = width.values > 0
+            if wide.any():
+                most = Fraction(ceil((both.values[wide] / width.values[wide]).max() * 12 - NEAR), 12)
+                if most > 0 and (both.values <= float(most) * width.values + NEAR).all():
+                    yield Binary("<=", both.node, scaled(width.node, most))
 
 
 def _budgets(guess: LoopCandidates, number: int) -> Iterator[Expr]:
