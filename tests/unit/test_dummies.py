@@ -22,7 +22,9 @@ def prepared(folder, people, **words):
     """A table with a class `x` that is released and a class `v` of these people, and its classes."""
     raw = folder / "raw.csv"
     with raw.open("w", newline="") as stream:
-        csv.writer(stream).writerows([("q", "s"), *(("x", value) for value in PUBLISHED), *(("v", one) for one in people)])
+        csv.writer(stream).writerows(
+            [("q", "s"), *(("x", value) for value in PUBLISHED), *(("v", one) for one in people)]
+        )
     asked = prepare(AnonymizeRequest(str(raw), ("q",), "s", suppress="1", dummies="1", **words))
     return asked, at_node(asked.compressed.tuples, (0,), asked.models, asked.hierarchies)
 
@@ -48,7 +50,7 @@ def filled(asked, recoding):
     ],
 )
 def test_a_filled_class_says_of_its_people_what_its_rows_say(tmp_path, monkeypatch, people, added, words):
-    """All values of the people (also one that nobody else has) and all draws: what an attacker makes of each release."""
+    """All values of the people (also one that nobody else has) and all draws: what an attacker makes of a release."""
     chance = defaultdict(lambda: defaultdict(Fraction))
     monkeypatch.setattr(dummies._Sizes, "added", lambda self, size, _: added if size == people else None)
     often = Counter(PUBLISHED)
@@ -74,7 +76,9 @@ def test_a_filled_class_says_of_its_people_what_its_rows_say(tmp_path, monkeypat
         assert len(belief) >= Fraction(words.get("l", 1))
 
 
-@pytest.mark.parametrize("words", [{"k": 2}, {"k": 3, "l": 2}, {"k": 2, "l": 3}, {"k": 3, "l": 2, "diversity": "entropy"}])
+@pytest.mark.parametrize(
+    "words", [{"k": 2}, {"k": 3, "l": 2}, {"k": 2, "l": 3}, {"k": 3, "l": 2, "diversity": "entropy"}]
+)
 def test_which_classes_are_filled_depends_on_sizes(tmp_path, monkeypatch, words):
     """A class of enough rows is filled whatever its values are, or not at all: else it would tell that they agree."""
     monkeypatch.setattr(dummies._Sizes, "_holds_often", lambda self, size: size > 3)
@@ -132,6 +136,7 @@ def test_a_check_does_not_pass_l_or_t_on_the_strength_of_dummies(tmp_path):
     prepared(tmp_path, "A", k=2)
     out = tmp_path / "out.csv"
     out.write_text("q,s\nv,A\nv,C\nx,A\nx,A\nx,B\nx,C\n")
+
     def check(*words):
         return check_release(out, tmp_path / "raw.csv", ("q",), "s", claims=claims_of(*words, dummies=1))
 

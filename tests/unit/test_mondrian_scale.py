@@ -9,12 +9,13 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from sfumato.anonymity import mondrian
+from sfumato.anonymity import AnonymizeRequest, mondrian
 from sfumato.anonymity.classes import Ladder, Tuples
 from sfumato.anonymity.hierarchies import STAR, from_rows, keep_or_star, prefixes
 from sfumato.anonymity.models import KAnonymity
 from sfumato.errors import QueryError
 from sfumato.interrupts import CancelScope, cancelled
+from sfumato.server.http import release_calls
 
 
 def plainly(axis, hierarchy, low, high):
@@ -83,7 +84,9 @@ def test_labels_of_ranges_are_those_of_the_definition():
             for high in range(low, len(values)):
                 found = line.label(low, high)
                 assert found == plainly(axis, hierarchy, low, high), (seed, low, high)
-                seen["set" if "|" in found[0] else "*" if found[0] == STAR else "range" if ".." in found[0] else "label"] += 1
+                seen[
+                    "set" if "|" in found[0] else "*" if found[0] == STAR else "range" if ".." in found[0] else "label"
+                ] += 1
     assert min(seen[kind] for kind in ("set", "*", "range", "label")) > 100, seen
 
 
@@ -151,3 +154,22 @@ def test_a_client_who_leaves_ends_it():
     scope.cancel(cancelled("client disconnect"))
     with scope.held(), pytest.raises(QueryError, match="client disconnect"):
         mondrian.cut_classes(tuples, [KAnonymity(3)], hierarchies)
+
+
+def test_the_console_is_free_again_when_a_client_has_left(tmp_path, monkeypatch):
+    """One release is made at a time: one that nobody waits for must not keep others out."""
+    data = tmp_path / "data.csv"
+    data.write_text("a,s\n" + "".join(f"{i % 40},{i % 3}\n" for i in range(400)))
+    request = AnonymizeRequest(str(data), ("a",), "s", k=1, method="mondrian")
+    monkeypatch.setattr(release_calls, "_request", lambda *_: request)
+    scope, cut = CancelScope("owner"), mondrian._Cutter._round
+
+    def leaving(self, *words):
+        scope.cancel(cancelled("client disconnect"))
+        return cut(self, *words)
+
+    monkeypatch.setattr(mondrian._Cutter, "_round", leaving)
+    with scope.held(), pytest.raises(QueryError, match="client disconnect"):
+        release_calls.compare(None, {})
+    monkeypatch.setattr(mondrian._Cutter, "_round", cut)
+    assert release_calls.compare(None, {})["releases"]

@@ -1,7 +1,7 @@
 """Names of columns as they are typed, dates of early years, and what a check keeps in memory."""
 
-from datetime import date, timedelta
 from collections import Counter
+from datetime import date, timedelta
 
 import pytest
 

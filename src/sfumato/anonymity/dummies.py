@@ -9,8 +9,8 @@ of people believes of each person in a filled class what its rows say: a value t
 probability n/N. Every choice of as many of its rows as there are people is a possible one.
 Proof: values of dummies are drawn independently from q, those of the rows that are released without dummies. Let r be
     the people's values of a class, d the drawn ones, m = r + d. There is one draw: the class is released if every value
-    of m occurs in q and the models hold of m, which is a statement about m alone; so it has the probability P(d = m - r)
-    to appear as m. With r drawn from q too, all N values are exchangeable. Several draws until the models hold would
+    of m occurs in q and the models hold of m, which is a statement about m alone; so it appears as m with probability
+    P(d = m - r). With r drawn from q too, all N values are exchangeable. Several draws until the models hold would
     divide by the chance that some draw does, which depends on r; a value that q lacks could not be a dummy's.
 Reference: none; arithmetic.
 Checked by: unit::a_filled_class_says_of_its_people_what_its_rows_say, unit::which_classes_are_filled_depends_on_sizes
