@@ -62,7 +62,7 @@ def drawn_hierarchy(rng):
         at, larger = 0, []
         while at < len(groups):
             step = rng.randint(1, 3)
-            larger.append(sum(groups[at : at + step], []))
+            larger.append([value for group in groups[at : at + step] for value in group])
             at += step
         groups = larger
         for number, group in enumerate(groups):

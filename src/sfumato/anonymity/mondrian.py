@@ -264,7 +264,7 @@ class _Line:
     def starts(self) -> list[int]:
         """For each place its first value, and the end of all."""
         places = self.axis.place[self.order]
-        return np.searchsorted(places, np.arange(int(places[-1]) + 2)).tolist()
+        return list(map(int, np.searchsorted(places, np.arange(int(places[-1]) + 2))))
 
     @cached_property
     def spans(self) -> list[dict[str, tuple[int, int, int]]]:
