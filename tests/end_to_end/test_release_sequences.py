@@ -395,3 +395,10 @@ def test_dummies_do_not_pass_beside_another_release(table, make, check):
     passed, said = check("r2.csv", *words, "--record", "rec")
     assert not passed
     assert "dummies" in said
+
+
+def test_columns_with_commas_and_blanks_are_named_in_quotes(table, make, check):
+    table([("1a", "2", "s"), ("1a", "2", "t")] * 2, head=('"a,b"', " a", "S"))
+    words = ("--quasi", '"a,b", " a"', "--sensitive", "S", "-k", "2")
+    make("r1.csv", *words)
+    assert check("r1.csv", *words) == (True, "")

@@ -138,7 +138,8 @@ def test_the_lower_bound_of_presence_holds_for_everybody(whole, tmp_path, monkey
 
 def test_dummies_and_presence_go_together(tmp_path):
     """A class is filled up to k only if its part of the population stays below the upper bound."""
-    data = write(tmp_path / "a.csv", ("q", "s"), [("x", "A")] * 3 + [("y", "B"), ("w", "B")] + [("z", "A")] * 4)
+    rows = [("x", "A"), ("x", "A"), ("x", "B"), ("y", "B"), ("w", "B")] + [("z", "A")] * 4
+    data = write(tmp_path / "a.csv", ("q", "s"), rows)
     people = [("x",)] * 30 + [("y",)] * 30 + [("w",)] * 4 + [("z",)] * 30
     world, out = write(tmp_path / "world.csv", ("q",), people), str(tmp_path / "out.csv")
     asked = {"k": 3, "presence": ("0", "0.5"), "population": world, "suppress": "0.5", "dummies": "0.5"}

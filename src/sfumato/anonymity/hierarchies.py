@@ -199,7 +199,7 @@ def dates(column: str, low: date, high: date, units: Sequence[str]) -> Hierarchy
 
 def _period(day: date, unit: str) -> str:
     if unit == "month":
-        return f"{day:%Y-%m}"
+        return f"{day.year:04}-{day.month:02}"  # strftime writes the years before 1000 with fewer digits
     if unit == "quarter":
         return f"{day.year:04}-Q{(day.month + 2) // 3}"
     if unit == "year":

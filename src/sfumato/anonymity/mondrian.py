@@ -2,13 +2,14 @@
 
 Comes in: compressed tuples and models. Goes out: a Recoding whose labels are ranges `20..29` of numbers and unions of
 hierarchy labels `a|b` of words. A cut is made where both sides satisfy every model, along the widest column that allows
-it; all rows are suppressed if the whole table does not satisfy them, and none otherwise. `generalize` does the same for
-plain rows.
+it; all rows are suppressed if the whole table does not satisfy them, and none otherwise. So the classes after any round
+are a release, and Ctrl-C or a time limit end the cuts with these. `generalize` does the same for plain rows.
 """
 
 from __future__ import annotations
 
 import re
+import time
 from bisect import bisect_left, bisect_right
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -26,6 +27,7 @@ from sfumato.anonymity.hierarchies import STAR, Hierarchy, keep_or_star
 from sfumato.anonymity.models import Flags, KAnonymity, Model
 from sfumato.anonymity.recoding import Recoding, classes_of, hold_all
 from sfumato.errors import InputError
+from sfumato.interrupts import check_wanted
 
 _PLAIN_NUMBER = re.compile(r"[-+]?\d{1,18}(\.\d{1,18})?")
 _PLAIN_DATE = re.compile(r"\d{4}-\d{2}-\d{2}")
@@ -54,8 +56,10 @@ class Axis:
     taken: frozenset[str] = frozenset()
 
 
-def cut_classes(tuples: Tuples, models: Sequence[Model], hierarchies: Mapping[str, Hierarchy]) -> Recoding:
-    """The classes, with their labels."""
+def cut_classes(
+    tuples: Tuples, models: Sequence[Model], hierarchies: Mapping[str, Hierarchy], seconds: float | None = None
+) -> Recoding:
+    """The classes, with their labels; after so many seconds no further cut is made."""
     if tuples.population is not None:
         raise InputError("delta-presence is not supported by Mondrian", hint="Use --method lattice.")
     axes = [_axis(ladder.labels[0], hierarchies[ladder.column]) for ladder in tuples.ladders]
@@ -63,14 +67,15 @@ def cut_classes(tuples: Tuples, models: Sequence[Model], hierarchies: Mapping[st
     counted = tuples
     if all(isinstance(model, KAnonymity) for model in models):  # sensitive values decide no cut
         counted = replace(tuples, histogram=tuples.histogram.sum(axis=1, keepdims=True), sensitive=("",))
-    class_of = _Cutter(counted, tuple(models), np.stack(places), [axis.extent for axis in axes]).run()
+    cutter = _Cutter(counted, tuple(models), np.stack(places), [axis.extent for axis in axes])
+    class_of, interrupted = cutter.run(None if seconds is None else time.monotonic() + seconds)
     members = stable_order(class_of, int(class_of.max()) + 1)
     starts = np.flatnonzero(np.diff(class_of[members], prepend=-1))
     parts = [
         _labelled(axis, hierarchies[ladder.column], place[members], starts)
         for axis, ladder, place in zip(axes, tuples.ladders, places, strict=True)
     ]
-    return _merged(tuples, models, class_of, parts)
+    return replace(_merged(tuples, models, class_of, parts), interrupted=interrupted)
 
 
 @dataclass(frozen=True)
@@ -90,18 +95,20 @@ class _Cutter:
         """Rows of each combination."""
         return np.asarray(self.tuples.histogram.sum(axis=1))
 
-    def run(self) -> Ints:
-        """The class of each combination."""
-        many, finished = len(self.tuples.histogram), 0
+    def run(self, deadline: float | None) -> tuple[Ints, bool]:
+        """The class of each combination, and whether the time or Ctrl-C ended the rounds."""
+        many, finished, interrupted = len(self.tuples.histogram), 0, False
         class_of, order, starts = np.zeros(many, np.int64), np.arange(many), np.zeros(1, np.int64)
-        least = 2 * max((model.least for model in self.models), default=1)
         while len(starts):
+            check_wanted()
             lengths = np.diff(np.append(starts, len(order)))
-            cut = np.add.reduceat(self.sizes[order], starts) >= least
-            side = np.zeros(len(order), bool)
-            chosen = np.flatnonzero(cut)
-            rows = slice(None) if len(chosen) == len(cut) else np.flatnonzero(np.repeat(cut, lengths))
-            cut[chosen], side[rows] = self._round(order[rows], lengths[chosen])
+            interrupted = deadline is not None and time.monotonic() >= deadline
+            cut, side = np.zeros(len(starts), bool), np.zeros(len(order), bool)
+            try:
+                if not interrupted:
+                    cut, side = self._cuts(order, starts, lengths)
+            except KeyboardInterrupt:
+                interrupted = True
             owner = np.repeat(np.arange(len(cut)), lengths)
             done = ~cut[owner]
             class_of[order[done]] = (np.cumsum(~cut) - 1 + finished)[owner[done]]
@@ -110,10 +117,19 @@ class _Cutter:
             turned = stable_order(key, 2 * len(cut))
             order, key = order[~done][turned], key[turned]
             starts = np.flatnonzero(np.r_[True, key[1:] != key[:-1]]) if len(key) else np.zeros(0, np.int64)
-        return class_of
+        return class_of, interrupted
+
+    def _cuts(self, order: Ints, starts: Ints, lengths: Ints) -> tuple[Flags, Flags]:
+        """One round: for each class whether it is cut, and for each combination on which side it lies."""
+        least = 2 * max((model.least for model in self.models), default=1)
+        cut, side = np.add.reduceat(self.sizes[order], starts) >= least, np.zeros(len(order), bool)
+        chosen = np.flatnonzero(cut)
+        rows = slice(None) if len(chosen) == len(cut) else np.flatnonzero(np.repeat(cut, lengths))
+        cut[chosen], side[rows] = self._round(order[rows], lengths[chosen])
+        return cut, side
 
     def _round(self, order: Ints, lengths: Ints) -> tuple[Flags, Flags]:
-        """For each class whether it is cut, and for each combination on which side it lies."""
+        """The same for classes that have enough rows."""
         cut, along, limit = np.zeros(len(lengths), bool), np.zeros(len(lengths), np.int64), np.zeros(len(lengths), int)
         if not len(lengths):
             return cut, np.zeros(0, bool)
@@ -228,44 +244,92 @@ def _ranks(keys: Sequence[Any]) -> Ints:
     return np.array([rank[key] for key in keys], np.int64)
 
 
+@dataclass(frozen=True)
+class _Line:
+    """The values of an axis in their order, and where each label is on it.
+
+    The values between two places are next to each other, so a label stands for some of them alone if its first and its
+    last value lie between these places. `spans` has both for each label of each level, and how many values it has.
+    """
+
+    axis: Axis
+    hierarchy: Hierarchy
+
+    @cached_property
+    def order(self) -> list[int]:
+        """Values from the first to the last."""
+        return sorted(range(len(self.axis.leaves)), key=lambda i: (int(self.axis.place[i]), self.axis.leaves[i]))
+
+    @cached_property
+    def starts(self) -> list[int]:
+        """For each place its first value, and the end of all."""
+        places = self.axis.place[self.order]
+        return list(map(int, np.searchsorted(places, np.arange(int(places[-1]) + 2))))
+
+    @cached_property
+    def spans(self) -> list[dict[str, tuple[int, int, int]]]:
+        """The first and the last value of each label, and how many there are, level by level."""
+        found: list[dict[str, tuple[int, int, int]]] = [{} for _ in self.axis.rows[0]]
+        for at, i in enumerate(self.order):
+            for level, label in enumerate(self.axis.rows[i]):
+                first, _, many = found[level].get(label, (at, at, 0))
+                found[level][label] = first, at, many + 1
+        return found
+
+    def label(self, low: int, high: int) -> tuple[str, Fraction]:
+        """What stands for the values from one place to another, and its share."""
+        axis, hierarchy, first, end = self.axis, self.hierarchy, self.starts[low], self.starts[high + 1]
+        least, most = (axis.leaves[self.order[at]] for at in (first, end - 1))
+        if end - first == 1:
+            return least, Fraction(0)
+        between = f"{least}..{most}"
+        if axis.numeric and between not in axis.taken:
+            return between, _numeric_share(axis, hierarchy, least, most)
+        if hierarchy.kind == "star":
+            leaves = [axis.leaves[i] for i in self.order[first : min(end, first + _LISTED + 1)]]
+            plain = len(leaves) <= _LISTED and all(_is_plain(leaf) and STAR not in leaf for leaf in leaves)
+            return _joined(leaves, axis) if plain else STAR, Fraction(1)
+        parts = self.cover(first, end)
+        label = _joined([label for _, label in parts], axis) if len(parts) > 1 else parts[0][1]
+        if label == STAR or (len(parts) > 1 and not all(_is_plain(label) for _, label in parts)):
+            return STAR, Fraction(1) if hierarchy.domain > 1 else Fraction(0)
+        size = sum(
+            hierarchy.domain if level == hierarchy.height else hierarchy.size(level, label) for level, label in parts
+        )
+        share = Fraction(size - 1, hierarchy.domain - 1) if hierarchy.domain > 1 else Fraction(0)
+        return label, share
+
+    def cover(self, first: int, end: int) -> list[tuple[int, str]]:
+        """Labels that together stand for these values, as high up as no value outside of them is met in the data."""
+        parts: dict[tuple[int, str], None] = {}
+        at = first
+        while at < end:
+            row, level = self.axis.rows[self.order[at]], 0
+            for higher in range(len(row) - 1, 0, -1):
+                start, last, _ = self.spans[higher][row[higher]]
+                if first <= start and last < end:
+                    level = higher
+                    break
+            start, last, many = self.spans[level][row[level]]
+            parts[level, row[level]] = None
+            at = last + 1 if last - start + 1 == many else at + 1  # its values may have others between them
+        return list(parts)
+
+
 def _labelled(axis: Axis, hierarchy: Hierarchy, places: Places, starts: Ints) -> tuple[Ints, list[str], list[Fraction]]:
     """The label of each class along one column: what lies between its least and its greatest value."""
     low = np.minimum.reduceat(places, starts).astype(np.int64)
     high = np.maximum.reduceat(places, starts).astype(np.int64)
     span = int(high.max()) + 1
     pairs, label_of = np.unique(low * span + high, return_inverse=True)
-    ordered = sorted(range(len(axis.leaves)), key=lambda i: (int(axis.place[i]), axis.leaves[i]))
-    by_place: dict[int, list[int]] = {}
-    for i in ordered:
-        by_place.setdefault(int(axis.place[i]), []).append(i)
+    line = _Line(axis, hierarchy)
     labels, shares = [], []
     for pair in pairs.tolist():
-        inside = [i for at in range(pair // span, pair % span + 1) for i in by_place[at]]
-        label, share = _label(axis, hierarchy, inside)
+        check_wanted()
+        label, share = line.label(pair // span, pair % span)
         labels.append(label)
         shares.append(share)
     return label_of, labels, shares
-
-
-def _label(axis: Axis, hierarchy: Hierarchy, inside: list[int]) -> tuple[str, Fraction]:
-    leaves = [axis.leaves[i] for i in inside]
-    if len(leaves) == 1:
-        return leaves[0], Fraction(0)
-    between = f"{leaves[0]}..{leaves[-1]}"
-    if axis.numeric and between not in axis.taken:
-        return between, _numeric_share(axis, hierarchy, leaves[0], leaves[-1])
-    if hierarchy.kind == "star":
-        plain = len(leaves) <= _LISTED and all(_is_plain(leaf) and STAR not in leaf for leaf in leaves)
-        return _joined(leaves, axis) if plain else STAR, Fraction(1)
-    parts = _cover(axis, hierarchy, inside)
-    label = _joined([label for _, label in parts], axis) if len(parts) > 1 else parts[0][1]
-    if label == STAR or (len(parts) > 1 and not all(_is_plain(label) for _, label in parts)):
-        return STAR, Fraction(1) if hierarchy.domain > 1 else Fraction(0)
-    size = sum(
-        hierarchy.domain if level == hierarchy.height else hierarchy.size(level, label) for level, label in parts
-    )
-    share = Fraction(size - 1, hierarchy.domain - 1) if hierarchy.domain > 1 else Fraction(0)
-    return label, share
 
 
 def _is_plain(text: str) -> bool:
@@ -290,23 +354,6 @@ def _numeric_share(axis: Axis, hierarchy: Hierarchy, low: str, high: str) -> Fra
         others = bisect_right(axis.numbers, last) - bisect_left(axis.numbers, first) - 1
         return Fraction(others, hierarchy.domain - 1)
     return min(Fraction(1), (last - first) / (hierarchy.domain - 1))
-
-
-def _cover(axis: Axis, hierarchy: Hierarchy, inside: list[int]) -> list[tuple[int, str]]:
-    """Labels that together stand for these values, as high up as no value outside of them is met in the data."""
-    wanted, parts, done = set(inside), [], set()
-    members: list[dict[str, set[int]]] = [{} for _ in range(hierarchy.height + 1)]
-    for i, row in enumerate(axis.rows):
-        for level, label in enumerate(row):
-            members[level].setdefault(label, set()).add(i)
-    for i in inside:
-        if i in done:
-            continue
-        level = max(level for level, label in enumerate(axis.rows[i]) if members[level][label] <= wanted)
-        label = axis.rows[i][level]
-        done |= members[level][label]
-        parts.append((level, label))
-    return parts
 
 
 def _merged(

@@ -22,7 +22,8 @@ from sfumato.anonymity.models import Flags, Model
 class Recoding:
     """Classes with labels: `label_of[column][class]` is a place in `labels[column]`, which has a share for each label.
 
-    `held` says which classes are released; rows of the others are suppressed.
+    `held` says which classes are released; rows of the others are suppressed. `interrupted`: more time might have found
+    a better one.
     """
 
     class_of: Ints
@@ -31,6 +32,7 @@ class Recoding:
     labels: tuple[tuple[str, ...], ...]
     shares: tuple[tuple[Fraction, ...], ...]
     held: Flags
+    interrupted: bool = False
 
     @property
     def suppressed(self) -> int:

@@ -23,7 +23,7 @@ from sfumato.anonymity.compress import Compressed, compress
 from sfumato.anonymity.dummies import fill
 from sfumato.anonymity.hierarchies import Hierarchy
 from sfumato.anonymity.hierarchy_files import read_hierarchies
-from sfumato.anonymity.lattice import LatticeSearch, NoRelease, search
+from sfumato.anonymity.lattice import PATIENCE, LatticeSearch, NoRelease, search
 from sfumato.anonymity.metrics import Measures, measure
 from sfumato.anonymity.models import (
     Closeness,
@@ -232,15 +232,32 @@ def _check(request: AnonymizeRequest) -> None:
         part = as_written(getattr(request, name), name)
         if not 0 <= part <= 1:
             raise InputError(f"{name} must be a fraction of the rows between 0 and 1, but is {show(part)}")
-    if request.keep and as_written(request.dummies, "dummies"):
-        raise InputError(
-            "dummies cannot have kept columns", hint="A row that stands for nobody would repeat somebody's values."
-        )
+    if as_written(request.dummies, "dummies"):
+        _check_dummies(request)
     if request.seconds is not None and not 0 <= request.seconds < math.inf:
         raise InputError(f"seconds must be a number of at least 0, but is {request.seconds}")
     if request.sampling is not None and not 0 < as_written(request.sampling, "sampling") <= 1:
         raise InputError("sampling must be the fraction of the population in the table, above 0 and at most 1")
     _check_models(request)
+
+
+def _check_dummies(request: AnonymizeRequest) -> None:
+    """Refuse dummies that would tell of somebody, and those that would fill nothing."""
+    if request.keep:
+        raise InputError(
+            "dummies cannot have kept columns", hint="A row that stands for nobody would repeat somebody's values."
+        )
+    if not as_written(request.suppress, "suppress"):
+        raise InputError(
+            "dummies without suppression have no effect: they fill classes that would be suppressed",
+            hint="Say with --suppress which part of the rows may be suppressed.",
+        )
+    if request.t is not None or request.beta is not None:
+        raise InputError(
+            "dummies cannot be combined with t or beta",
+            detail="Whether a class with dummies is near the table would depend on whom it hides.",
+            hint="Leave out the dummies, or ask for k and l.",
+        )
 
 
 def _check_names(request: AnonymizeRequest) -> None:
@@ -312,7 +329,8 @@ def make(prepared: PreparedRequest, progress: Progress | None = None) -> tuple[A
     request, tuples = prepared.request, prepared.compressed.tuples
     found = None
     if request.method == "mondrian":
-        recoding = cut_classes(tuples, prepared.models, prepared.hierarchies)
+        limit = PATIENCE if request.seconds is None else request.seconds
+        recoding = cut_classes(tuples, prepared.models, prepared.hierarchies, limit)
         if recoding.suppressed > _limit(prepared):
             raise _beyond(prepared, recoding, progress)
     else:
@@ -354,12 +372,15 @@ def _searched(prepared: PreparedRequest, progress: Progress | None) -> LatticeSe
 def _release(
     prepared: PreparedRequest, recoding: Recoding, filled: Classes, found: LatticeSearch | None, dummies: int
 ) -> AnonymizedRelease:
-    """What is said of a release; a dummy counts as much as a row that is lost, and no bound is known with dummies."""
+    """What is said of a release; a dummy counts as much as a row that is lost.
+
+    No bound is known where dummies are allowed: with them, another node may lose less.
+    """
     tuples = prepared.compressed.tuples
     classes = filled[recoding.held]
     loss = recoding.loss + Fraction(dummies, tuples.rows)
     scale = tuples.rows * tuples.unit * len(tuples.ladders)
-    proved = None if dummies else found
+    proved = None if as_written(prepared.request.dummies, "dummies") else found
     bound = None if proved is None else float(loss) if proved.optimal else min(proved.bound / scale, float(loss))
     close = next((model for model in prepared.models if isinstance(model, Closeness)), None)
     if close is None and prepared.request.sensitive:
@@ -380,10 +401,10 @@ def _release(
         bound,
         proved is not None and proved.optimal,
         levels,
-        measure(tuples, shown, sampling=_sampling(prepared.request)),
+        replace(measure(tuples, shown, sampling=_sampling(prepared.request)), loss=loss),
         0 if found is None else found.checks,
         0 if found is None else found.nodes,
-        found is not None and found.interrupted,
+        recoding.interrupted if found is None else found.interrupted,
     )
 
 

@@ -178,13 +178,12 @@ def _say(request: AnonymizeRequest, release: AnonymizedRelease, out: str) -> Non
     if release.bound is None:
         proof = (
             "no bound is known for local recoding" if request.method == "mondrian" else "no bound is known with dummies"
-        )
+        ) + _early(request, release)
     elif release.optimal:
         proof = f"the smallest of all {release.nodes:,} generalisations ({release.checks:,} checked)"
     else:
         ended = "ended early" if release.interrupted else "ended"
-        longer = "; --seconds S searches longer" if release.interrupted and request.seconds is None else ""
-        checks = f"{ended} after {release.checks:,} checks{longer}"
+        checks = f"{ended} after {release.checks:,} checks{_longer(request, release)}"
         proof = f"lower bound {release.bound:.4f}, gap {release.gap:.4f} ({checks})"
     stream.print(f"loss {float(release.loss):.4f}: {proof}", soft_wrap=True)
     if release.levels:
@@ -208,3 +207,11 @@ def _say(request: AnonymizeRequest, release: AnonymizedRelease, out: str) -> Non
     if measures.population_uniques:
         parts = ", ".join(f"{name.capitalize()} {part:.4f}" for name, part in measures.population_uniques.items())
         stream.print(f"unique in the population, estimated: {parts}")
+
+
+def _early(request: AnonymizeRequest, release: AnonymizedRelease) -> str:
+    return f"; ended early{_longer(request, release)}" if release.interrupted else ""
+
+
+def _longer(request: AnonymizeRequest, release: AnonymizedRelease) -> str:
+    return "; --seconds S searches longer" if release.interrupted and request.seconds is None else ""

@@ -6,6 +6,7 @@ one error that names the key.
 
 from __future__ import annotations
 
+import re
 import tomllib
 from decimal import Decimal
 from pathlib import Path
@@ -19,6 +20,7 @@ _NUMBERS = ("k", "l", "c", "t", "beta", "suppress", "dummies", "sampling", "seco
 _PATHS = ("data", "hierarchies", "population", "out")
 _WORDS = ("sensitive", "diversity", "distance", "method")
 _KEYS = (*_PATHS, *_LISTS, *_NUMBERS, *_WORDS)
+_NAME = re.compile(r'\s*"((?:[^"]|"")+)"\s*(?:,|$)|([^,]*)(?:,|$)')
 
 
 def request_of(data: str, words: dict[str, Any]) -> tuple[AnonymizeRequest, str | None]:
@@ -34,10 +36,16 @@ def request_of(data: str, words: dict[str, Any]) -> tuple[AnonymizeRequest, str 
 
 
 def _split(name: str, text: str) -> tuple[str, ...]:
-    parts = tuple(part.strip() for part in text.split(",") if part.strip())
+    parts = names_in(text)
     if name == "presence" and len(parts) != 2:
         raise InputError("presence takes two numbers", hint="For example --presence 0,0.5.")
     return parts
+
+
+def names_in(text: str) -> tuple[str, ...]:
+    """Names between commas; one in double quotes is as it is written, with its commas, blanks and doubled quotes."""
+    found = [(quoted.replace('""', '"'), plain.strip()) for quoted, plain in _NAME.findall(text)]
+    return tuple(quoted or plain for quoted, plain in found if quoted or plain)
 
 
 def _file(path: Path) -> dict[str, Any]:

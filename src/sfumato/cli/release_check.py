@@ -11,6 +11,7 @@ from rich.console import Console
 from sfumato.anonymity.inspection import Claims, EarlierRelease, ReleaseFault, ReleaseReport, check_release, claims_of
 from sfumato.anonymity.inspection.canonical import write_canonical
 from sfumato.anonymity.inspection.reading import read_published
+from sfumato.cli.anonymize_request import names_in
 from sfumato.cli.release_record import CheckedRelease, RecordedReleases, place_of, recorded
 from sfumato.errors import InputError
 from sfumato.server.terminal_output import console, print_json
@@ -31,7 +32,7 @@ def run(
     """Check, print the result, and exit with 1 if there is a fault or something could not be checked."""
     if place_of(release) in map(place_of, earlier):
         raise InputError("--earlier names the release itself", hint="Name the file of an earlier release.")
-    quasi, sensitive = _names(words["quasi"]), words["sensitive"]
+    quasi, sensitive = names_in(words["quasi"] or ""), words["sensitive"]
     known = RecordedReleases(list(map(EarlierRelease, earlier)), None, hierarchies)
     if record is not None:
         known = recorded(record, CheckedRelease(release, raw, quasi, sensitive, hierarchies, dummies or 0), earlier)
@@ -43,12 +44,12 @@ def run(
         raw,
         quasi,
         sensitive,
-        keep=_names(words["keep"]),
+        keep=names_in(words["keep"] or ""),
         hierarchies=known.hierarchies,
         earlier=known.earlier,
         recorded=known.this,
         claims=_claims(words, dummies),
-        order=_names(words["order"]),
+        order=names_in(words["order"] or ""),
         population=words["population"],
     )
     if canonical is not None:
@@ -61,15 +62,11 @@ def run(
         sys.exit(1)
 
 
-def _names(text: str | None) -> tuple[str, ...]:
-    return tuple(part.strip() for part in (text or "").split(",") if part.strip())
-
-
 def _claims(words: dict[str, Any], dummies: int) -> Claims:
     return claims_of(
         words["k"], words["l"], words["t"],
         diversity=words["diversity"] or "distinct", c=words["c"] or 3, distance=words["distance"] or "equal",
-        dummies=dummies, beta=words["beta"], presence=_names(words["presence"]) or None,
+        dummies=dummies, beta=words["beta"], presence=names_in(words["presence"] or "") or None,
     )  # fmt: skip
 
 

@@ -168,7 +168,7 @@ def check_release(
     is_sorted = not any(note.kind == "order" for note in notes)
     left_over = () if is_sorted else tuple(find_order(case, tuple(keep)))
     faults = (
-        *dict.fromkeys(fault for one in promised for fault in _claimed(one)),
+        *dict.fromkeys(fault for one in promised for fault in (*_claimed(one), *_far_but_for_dummies(one))),
         *_present(case, population),
         *_uncovered(case),
         *_kept(case, tuple(keep)),
@@ -185,7 +185,8 @@ def check_release(
         claims=case.claims, sensitive=sensitive, kept=bool(keep), earlier=len(earlier), left=together.left,
     )  # fmt: skip
     shown = (note for note in notes if note.kind != "order" or not left_over)
-    return replace(_report(case, faults, together), k_with_kept=kept, scope=scope, notes=tuple(shown))
+    said = (*shown, *dict.fromkeys(note for one in promised for note in _diverse_with_dummies(one)))
+    return replace(_report(case, faults, together), k_with_kept=kept, scope=scope, notes=said)
 
 
 def _promised(case: ReleaseCase, recorded: EarlierRelease | None, left: list[str]) -> Iterator[ReleaseCase]:
@@ -230,6 +231,21 @@ def _claimed(case: ReleaseCase) -> Iterator[ReleaseFault]:
             yield ReleaseFault(
                 "t", f"a class is {show(found)} from the table, farther than {show(claims.t)}", case.sensitive
             )
+
+
+def _diverse_with_dummies(case: ReleaseCase) -> Iterator[ReleaseNote]:
+    """l of a class with dummies means what it says only if these were drawn without a look at whom they hide."""
+    if case.claims.l is not None and case.coverage.short and case.claims.dummies:
+        words = "dummies count towards l, and no file shows whether they were drawn independently of the rows they hide"
+        yield ReleaseNote("dummies", words, case.sensitive)
+
+
+def _far_but_for_dummies(case: ReleaseCase) -> Iterator[ReleaseFault]:
+    """A class is near the table for its dummies, which depend on whom they hide if they were added until it was."""
+    promised = [name for name in ("t", "beta") if getattr(case.claims, name) is not None]
+    if promised and case.coverage.short and case.claims.dummies:
+        words = f"dummies count towards {promised[0]}, so that they can tell of those whom they hide"
+        yield ReleaseFault("dummies", words, case.sensitive)
 
 
 def _present(case: ReleaseCase, population: str | Path | None) -> Iterator[ReleaseFault]:

@@ -7,11 +7,12 @@ for each original combination which classes cover it. Sets of classes are whole 
 from __future__ import annotations
 
 from collections import Counter, deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from sfumato.anonymity.inspection.column_labels import ColumnLabels
 from sfumato.anonymity.inspection.trees import Trees
+from sfumato.interrupts import check_wanted
 
 Key = tuple[str, ...]
 _MOST_EDGES = 2_000_000
@@ -75,15 +76,23 @@ def cover(
         either = labels.open_labels(shown)
         if either:
             open_labels[column] = sorted(either)
+    masks = _masks(len(classes), by_column, raw)
+    short, exact = _match(classes, raw, masks)
+    return Coverage(masks, short, unread, exact, by_column, misleading, tuple(confused), open_labels)
+
+
+def _masks(many: int, by_column: Sequence[dict[str, int]], raw: Iterable[Key]) -> dict[Key, int]:
+    """For each combination the classes that cover it; equal sets are one object, as there are few different ones."""
     masks: dict[Key, int] = {}
-    full = (1 << len(classes)) - 1
+    known: dict[int, int] = {}
+    full = (1 << many) - 1
     for key in raw:
+        check_wanted()
         mask = full
         for one, value in zip(by_column, key, strict=True):
             mask &= one[value]
-        masks[key] = mask
-    short, exact = _match(classes, raw, masks)
-    return Coverage(masks, short, unread, exact, by_column, misleading, tuple(confused), open_labels)
+        masks[key] = known.setdefault(mask, mask)
+    return masks
 
 
 def _column(
@@ -150,6 +159,7 @@ def _flow(needs: dict[int, int], supply: Counter[int]) -> None:
     flow = _Flow(needs, supply)
     flow.start()
     for at in [at for at, many in needs.items() if many > 0]:
+        check_wanted()
         while needs[at] > 0 and flow.augment(at):
             pass
 

@@ -20,6 +20,7 @@ _TO_DO = {
     "presence": "Generalise more, or suppress the rows of these classes.",
     "coverage": "Compare the label with the original rows; name its hierarchy with --hierarchies if it has one.",
     "label": "Give that label another name in the hierarchy, and make the release again.",
+    "dummies": "Publish it only if this version of anonymize made it, or make it again without dummies.",
     "value": "Release sensitive values as the original table has them.",
     "index": "Remove the column.",
     "column": "Remove the column, or name it with --quasi or --keep.",
@@ -66,12 +67,12 @@ class ReleaseFault:
 
 @dataclass(frozen=True)
 class ReleaseNote(ReleaseFault):
-    """What is not wrong, but leaves room in the file for more than its rows: no exact check excludes that."""
+    """What is not wrong, but cannot be excluded: the file has room for more than its rows, or dummies that tell."""
 
     @property
     def about(self) -> str:
-        """The file alone."""
-        return "file"
+        """The file, unless it is about dummies."""
+        return "people" if self.kind == "dummies" else "file"
 
 
 def find_columns(release: PublishedTable, raw: PublishedTable, known: Sequence[str]) -> Iterator[ReleaseFault]:
