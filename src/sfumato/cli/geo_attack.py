@@ -56,7 +56,7 @@ def _measures(epsilon: float, more: list[Residual]) -> list[Residual]:
 
 
 def _of_mechanisms(level: str, radius: str, epsilon: float, trials: int) -> dict[str, Accusation]:
-    made = mechanism(level, radius, grid=None, around=None, reach="500000")
+    made = mechanism(level, radius)
     among = location.candidates(*_PLACE)
     true = [randbelow(len(among[0])) for _ in range(trials)]
     inner = [

@@ -34,7 +34,7 @@ class Service:
     confidence: str
     grid: str | None
     around: str | None
-    reach: str
+    reach: str | None
     places: Path | None
     users: Path | None
     most: int

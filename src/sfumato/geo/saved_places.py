@@ -41,7 +41,7 @@ class SavedPlaces:
         """Save a place, with noise if a mechanism is given. A name is saved once: a second draw would reveal more."""
         if name in self._places:
             raise InputError(f'the place "{name}" is saved already', hint="Remove it first, or use another name.")
-        check_degrees(np.array([float(lat)]), np.array([float(lon)]))
+        check_degrees(np.array([float(lat)]), np.array([float(lon)]), None)
         at = (float(lat), float(lon)) if mechanism is None else mechanism.report(lat, lon)
         self._write({**self._places, name: at})
         return at

@@ -130,7 +130,7 @@ def _parsed(path: Path, reader: _GpxReader) -> Iterator[Batch]:
             chunk = file.read(_CHUNK)
             try:
                 parser.Parse(chunk, not chunk)
-            except expat.ExpatError as error:
+            except (expat.ExpatError, LookupError, ValueError) as error:  # also encodings that nobody knows
                 raise InputError(f'"{path.name}" is not XML', detail=str(error)) from None
             open_point = bool(_POINTS & set(reader.tags))
             if not open_point and (len(reader.lat) >= _ROWS or not chunk):
