@@ -14,11 +14,11 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from sfumato import csv_rows
 from sfumato.errors import InputError
 from sfumato.geo.earth import ground_distance
 from sfumato.geo.files import (
     ColumnChoice,
-    csv_points,
     geojson,
     gpx,
     obfuscate_file,
@@ -103,7 +103,7 @@ FORMATS = {
 @pytest.fixture(autouse=True)
 def _small_batches(monkeypatch):
     """So that every file has several batches and every text several chunks."""
-    for module in (csv_points, geojson, gpx):
+    for module in (csv_rows, geojson, gpx):
         monkeypatch.setattr(module, "_ROWS", 40)
     for module in (geojson, gpx):
         monkeypatch.setattr(module, "_CHUNK", 300)
@@ -281,9 +281,9 @@ def test_owners_are_told_what_may_still_tell(tmp_path):
 POINT = '{"type": "Feature", "properties": {}, "geometry": {"type": "Point", "coordinates": [2, 48]}}'
 BAD = {
     "empty.csv": ("", "is empty"),
-    "short.csv": ("lat,lon\n1,2\n3\n", "row 2 has 1 fields"),
+    "short.csv": ("lat,lon\n1,2\n3\n", "row 2 has 1 field"),
     "word.csv": ("lat,lon\n1,2\n3,x\n", "row 2 has no position"),
-    "nan.csv": ("lat,lon\n" + "48,2\n" * 60 + "nan,2\n", "row 61 has no valid position"),
+    "nan.csv": ("lat,lon\n" + "48,2\n" * 60 + "nan,2\n", "row 61 has no position"),
     "far.csv": ("lat,lon\n" + "48,2\n" * 60 + "48,92\n", "row 61 is outside"),
     "twice.csv": ("lat,lon,a,a\n1,2,3,4\n", "two columns"),
     "a.geojson": ("[1, 2]", "not GeoJSON"),

@@ -142,8 +142,12 @@ def run(order: ObfuscateOptions, of: TraceOptions, *, yes: bool, as_json: bool) 
 def _check_one(order: ObfuscateOptions, of: TraceOptions) -> None:
     """Options that one position has no use for."""
     given = {
-        **{"-o": order.out, "--lat": order.lat, "--lon": order.lon},
-        **{"--keep": order.keep, "--others": order.others, "--person": of.person},
+        "-o": order.out,
+        "--lat": order.lat,
+        "--lon": order.lon,
+        "--keep": order.keep,
+        "--others": order.others,
+        "--person": of.person,
     }
     if any(value is not None for value in given.values()):
         words, many = _listed(name for name, value in given.items() if value is not None)

@@ -102,13 +102,14 @@ def run_evaluate(
     grid: str, side: int, prior: Path | None, names: tuple[str | None, str | None], *, svg: Path | None, as_json: bool
 ) -> None:
     """`geo evaluate`."""
+    target = PlotTarget(plot=False, svg=svg, read=prior)
     cells = GridCells.parse(grid)
     if side < 1 or side > max(cells.width, cells.height):
         raise InputError("--side is at least 1 and not larger than the grid")
     weights = prior_of(prior, cells, names)
     given = None if weights is None else {"uniform": np.full(cells.count, 1 / cells.count), "given": weights}
     done = evaluate(cells, side=side, priors=given)
-    PlotTarget(plot=False, svg=svg).file(_picture(done) if svg is not None else "")
+    target.file(_picture(done) if svg is not None else "")
     if as_json:
         rows = [asdict(row) | {"epsilon": None if row.epsilon is None else float(row.epsilon)} for row in done.rows]
         print_json({"grid": grid, "loss": done.loss, "rows": rows, "remarks": done.remarks})

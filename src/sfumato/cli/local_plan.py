@@ -11,6 +11,7 @@ from typing import Any
 
 from sfumato import pictures
 from sfumato.cli.design_common import grid_of, tell
+from sfumato.cli.outputs import check_apart
 from sfumato.design.plot import bars
 from sfumato.errors import InputError
 from sfumato.local.plan import CANDIDATES, LocalPlan, plans, weigh
@@ -128,6 +129,8 @@ def run_plan(
     """The command."""
     if sign is not None and task is None:
         raise InputError("--sign signs the task file", hint="Give --task FILE as well.")
+    for option, out, apart in (("--task", task, []), ("--program", program, [task]), ("--svg", svg, [task, program])):
+        check_apart(out, option, [sign, *apart])
     best, *others = _weighed(asked, asked.epsilon)
     made = _task(asked, best)
     best, *others = (_in_units(plan, made) for plan in (best, *others))

@@ -61,7 +61,8 @@ class Frame(Protocol):
 
     def to_grid(self, lat: Floats, lon: Floats, first: int | None = 0, *, refuse: bool = True) -> Integers:
         """The nearest grid point of each position, as rows of integers; `first` rows came before, for messages
-        (None: it is one position, not a row). A position outside of a region is refused, or else counts as a place of it.
+        (None: it is one position, not a row). A position outside of a region is refused, or else counts as a place of
+        it.
         """
 
     def coordinates(self, lat: Floats, lon: Floats, first: int | None = 0, *, refuse: bool = True) -> Floats:

@@ -25,12 +25,15 @@ import tomllib
 from collections.abc import Iterable
 from dataclasses import dataclass, fields
 from datetime import UTC, date, datetime
+from decimal import Decimal
 from fractions import Fraction
+from numbers import Real
 from typing import Any
 
 import numpy as np
 
 from sfumato.accounting import Pure
+from sfumato.csv_rows import number
 from sfumato.errors import BudgetError, InputError
 from sfumato.local.rappor import Rappor
 from sfumato.local.table import ENCODERS
@@ -175,10 +178,7 @@ class LocalTask:
         """The nearest point of the grid; numbers outside of the range count as its ends. The browser computes alike."""
         assert self.low is not None
         assert self.high is not None
-        try:
-            numbers = np.array([float(value) for value in values], np.float64)
-        except (TypeError, ValueError):
-            raise InputError(f"row {first} or after it: a value is not a number") from None
+        numbers = np.array([_number(value, row) for row, value in enumerate(values, first)], np.float64)
         if not np.isfinite(numbers).all():
             raise InputError(f"row {first + int(np.flatnonzero(~np.isfinite(numbers))[0])}: the value is not finite")
         low, high = float(self.low), float(self.high)
@@ -229,6 +229,18 @@ def _is_range(low: Fraction, high: Fraction) -> bool:
         return 0 < float(high) - float(low) < float("inf")
     except OverflowError:
         return False
+
+
+def _number(value: Any, row: int) -> float:
+    """A number, or a text that writes one: the grammar is that of the browser client."""
+    try:
+        if isinstance(value, str):
+            return number(value)
+        if isinstance(value, Real | Decimal) and not isinstance(value, bool):
+            return float(value)
+    except (ValueError, OverflowError):
+        pass
+    raise InputError(f"row {row}: the value is not a number", hint="Write decimals with a point.")
 
 
 def _text(value: Any, row: int) -> str:

@@ -216,7 +216,7 @@ def persons_of(batch: Batch, columns: Columns, name: str) -> list[str]:
         place = columns.kept.index(name)
         values = [row[place] for row in batch.rest]
     for i, value in enumerate(values):
-        if value is None or value != value or not str(value).strip():
+        if value is None or str(value).strip() in ("", "nan"):
             raise InputError(f"row {batch.done + i + 1} names no person", hint=f'Give each row its "{name}".')
     return [str(value) for value in values]
 
