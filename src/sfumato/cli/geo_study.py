@@ -18,7 +18,7 @@ from sfumato.geo.cell_priors import read_prior
 from sfumato.geo.evaluation import Evaluation, evaluate, grid_optimum
 from sfumato.geo.files import ColumnChoice, read_positions
 from sfumato.geo.grid_channels import GridCells
-from sfumato.geo.retrieval import demonstrate, retrieve
+from sfumato.geo.retrieval import FARTHEST, demonstrate, retrieve
 from sfumato.server.terminal_output import print_json
 
 _BITS = 40
@@ -69,6 +69,8 @@ def run_retrieve(service: Service, *, as_json: bool) -> None:
         f"reports are on a {kind} grid of {float(made.frame.step):g} m",
         f"planar noise without a grid, as in the literature, needs {area.radius:.1f} m",
     ]
+    if area.grid_radius == FARTHEST:
+        lines.append("that is the whole earth: the level is too low, or the confidence too high, to save anything")
     if trial is not None:
         lines += [
             f"tried on {trial.queries} positions: recall {trial.recall:.4f}, nothing missed in {trial.complete:.1%}",

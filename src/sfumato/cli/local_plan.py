@@ -76,7 +76,7 @@ class PlanAsked:
             return CANDIDATES
         if self.takes != "strings":
             raise InputError("--candidates is for --strings")
-        return whole(self.candidates, "candidates", 1)
+        return _many(self.candidates, "candidates")
 
     @property
     def takes(self) -> str:
@@ -162,9 +162,10 @@ def _weighed(asked: PlanAsked, epsilon: object, only: str | None = None) -> list
         raise InputError(
             f"--{next(iter(asked.bloom))} is for RAPPOR", hint="Give --strings and --mechanism rappor as well."
         )
-    if name == "rappor" and takes == "strings" and (asked.bloom or asked.lifetime is not None):
+    if name == "rappor" and takes == "strings" and asked.bloom:
         return [weigh(Rappor.planned(epsilon, asked.lifetime, **asked.bloom), asked.people, texts)]
-    return plans(takes, asked.people, epsilon, size=asked.size, only=name, candidates=texts)
+    words: dict[str, Any] = {"size": asked.size, "only": name, "candidates": texts, "lifetime": asked.lifetime}
+    return plans(takes, asked.people, epsilon, **words)
 
 
 def _task(asked: PlanAsked, best: LocalPlan) -> LocalTask:
@@ -245,7 +246,7 @@ def _show(asked: PlanAsked, document: dict[str, Any], verdict: Any) -> None:
     what = "shift of the mean" if asked.takes == "numbers" else "share"
     listed = document["candidates"]
     reports = f"{asked.people:,} reports" + ("" if listed is None else f" and {listed:,} candidates")
-    tell([f"with {reports}: ±{error} at 95 %; the smallest detectable {what} is {seen}"])
+    tell([f"with {reports}: ±{error} at 95 % {_whose(asked, document)}; the smallest detectable {what} is {seen}"])
     if shuffled is None:
         tell(["one person may send several reports: the effect of shuffling is not bounded"])
     else:
@@ -260,6 +261,14 @@ def _show(asked: PlanAsked, document: dict[str, Any], verdict: Any) -> None:
         grid_of(heads, [_row(row) for row in rows])
     if verdict is not None:
         tell(["", f"verifier: {verdict.verdict}, claim {verdict.claim}"])
+
+
+def _whose(asked: PlanAsked, document: dict[str, Any]) -> str:
+    """What the error is stated for: where reports are mostly true, a larger share has a wider interval."""
+    if asked.takes == "numbers":
+        return "if answers are spread evenly"
+    share = document["error_share"]
+    return "for a rare text" if share is None else f"for a share of {_number(share)}"
 
 
 def _row(row: dict[str, Any]) -> list[str]:

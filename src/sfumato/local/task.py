@@ -39,7 +39,7 @@ from sfumato.local.rappor import Rappor
 from sfumato.local.table import ENCODERS
 from sfumato.local.tape import Indices, Octets, SystemTape, Tape
 from sfumato.reals import round_up
-from sfumato.types import as_written, positive, show, whole
+from sfumato.types import as_written, show, sized, whole
 
 NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,63}")
 _KEYS = (
@@ -69,6 +69,8 @@ class LocalTask:
     def __post_init__(self) -> None:
         if not NAME.fullmatch(self.name):
             raise InputError(f"a task's name has small letters, digits, - and _, but is {self.name!r}")
+        if self.name == "constructor":  # every object of JavaScript has one
+            raise InputError("a task cannot be named constructor: browsers would refuse it")
         costs = self.encoder.epsilon
         if self.epsilon < costs:
             raise InputError(
@@ -210,7 +212,7 @@ def planned_task(name: str, encoder: Any, **words: Any) -> LocalTask:
     costs = round_up(encoder.epsilon)
     lifetime = words.pop("lifetime", None)
     once = encoder.permanent if isinstance(encoder, Rappor) else costs
-    return LocalTask(name, encoder, costs, once if lifetime is None else positive(lifetime, "lifetime"), **words)
+    return LocalTask(name, encoder, costs, once if lifetime is None else sized(lifetime, "lifetime"), **words)
 
 
 def parameters(encoder: Any) -> dict[str, int]:
@@ -269,8 +271,8 @@ def read_task(text: str) -> LocalTask:
     return LocalTask(
         name=_string(document, "name"),
         encoder=_encoder(document),
-        epsilon=positive(_need(document, "epsilon"), "epsilon"),
-        lifetime=positive(document.get("lifetime", _need(document, "epsilon")), "lifetime"),
+        epsilon=sized(_need(document, "epsilon"), "epsilon"),
+        lifetime=sized(document.get("lifetime", _need(document, "epsilon")), "lifetime"),
         values=_values(document),
         low=None if "low" not in document else as_written(document["low"], "low"),
         high=None if "high" not in document else as_written(document["high"], "high"),
