@@ -307,6 +307,30 @@ BAD = {
         "LineString",
     ),
     "d.geojson": ('{"type": "Feature", "properties": {}, "geometry": null}', "not a Point"),
+    **{
+        f"kind{i}.geojson": (POINT.replace(old, new), words)
+        for i, (old, new, words) in enumerate(
+            [
+                ("[2, 48]", '"12"', "feature 1 has no position"),
+                ("[2, 48]", "[true, false]", "feature 1 has no position"),
+                ("[2, 48]", '["2", "48"]', "feature 1 has no position"),
+                ("[2, 48]", "[2]", "feature 1 has no position"),
+                ("[2, 48]", '{"0": 2, "1": 48}', "feature 1 has no position"),
+                ("[2, 48]", f"[1{'0' * 400}, 48]", "feature 1 has no position"),
+                ("[2, 48]", f"[{'9' * 5000}, 48]", "not GeoJSON"),
+                ("[2, 48]", "[" * 100_000, "not GeoJSON"),
+                ('{"type": "Point", "coordinates": [2, 48]}', '"Point"', "geometry of feature 1 is not an object"),
+                ('{"type": "Point", "coordinates": [2, 48]}', "[1, 2]", "geometry of feature 1 is not an object"),
+                ('"properties": {}', '"properties": [1]', "properties of feature 1 is not an object"),
+                ('"properties": {}', '"properties": "x"', "properties of feature 1 is not an object"),
+                ('"properties": {}', '"properties": {"a": "\\ud800"}', "holds half of a letter"),
+                ('"properties": {}', '"properties": {"\\uDfff": 1}', "holds half of a letter"),
+            ]
+        )
+    },
+    "e.gpx": ("<?xml version='1.0' encoding='foo'?><gpx/>", "not XML"),
+    "f.gpx": ("<gpx><wpt lat='4_8' lon='2'></wpt></gpx>", "point 1 has no position"),
+    "under.csv": ("lat,lon\n4_8,2\n", "row 1 has no position"),
     "a.gpx": ("<html></html>", "not a GPX file"),
     "b.gpx": ("<gpx><wpt lat='1' lon='2'>", "not XML"),
     "c.gpx": ("<!DOCTYPE gpx [<!ENTITY a 'b'>]><gpx></gpx>", "document type"),
