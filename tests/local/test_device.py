@@ -84,7 +84,8 @@ def test_a_file_with_several_names_is_one_budget(tmp_path, link, before):
     "damage",
     [
         b"", b"{", b"[]", b"null", b"{}", b'{"spent": "x", "tasks": {}}', b'{"spent": "1", "tasks": []}', b"\xff",
-        b'{"spent": "-1", "tasks": {}}', b'{"spent": "1/0", "tasks": {}}', b'{"spent": null, "tasks": {}}', b"[" * 100_000,
+        b'{"spent": "-1", "tasks": {}}', b'{"spent": "1/0", "tasks": {}}', b'{"spent": null, "tasks": {}}',
+        b"[" * 100_000,
         b'{"spent": "0", "tasks": {"t": {"spent": "0"}}}', b'{"spent": NaN, "tasks": {}}',
         b'{"spent": "0", "tasks": {"t": {"spent": "0", "paid": {"a": -1}, "kept": {}}}}',
         b'{"spent": "0", "tasks": {"t": {"spent": "0", "paid": {}, "kept": {"a": {"cohort": "x", "copy": "00"}}}}}',
