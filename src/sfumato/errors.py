@@ -2,7 +2,8 @@
 
     SfumatoError
     ├── QueryError      the query is refused; the user can fix it   0A000, or a narrower code of class 42
-    │   └── InputError  a parameter is not allowed                  22023
+    │   ├── InputError  a parameter is not allowed                  22023
+    │   └── CollectionFull  a collector has no room for reports     53100
     ├── PolicyError     the policy is not valid                     F0000
     ├── BudgetError     the budget does not allow it                53400
     ├── EngineError     the engine failed; its own text is masked   58000
@@ -101,6 +102,12 @@ class InputError(QueryError):
     """A parameter is outside of what is allowed."""
 
     default_sqlstate = "22023"
+
+
+class CollectionFull(QueryError):
+    """A collector takes no more reports; nothing was stored."""
+
+    default_sqlstate = "53100"
 
 
 class PolicyError(_Mendable, SfumatoError):

@@ -18,6 +18,7 @@ from tests.end_to_end.web import serving
 
 from sfumato.cli.clinic import write_clinic
 from sfumato.cli.survey import ANSWERS, write_survey
+from sfumato.local import collecting
 from sfumato.local.collecting import Collection, install
 from sfumato.local.decoding import ReportTally
 from sfumato.local.kary import KAryResponse
@@ -67,6 +68,20 @@ def test_reports_are_stored_once_and_estimated(web):
         assert ana.get("/api/collect").json()["tasks"][0]["reports"] == 200
         assert device.get("/api/collect/colours/task").text == task.to_toml()
         assert device.get("/api/collect/colours/estimate").status_code == 401
+
+
+def test_a_collector_without_room_says_so(web, monkeypatch):
+    """507 in both ways to it, so that a device keeps its report and sends it again."""
+    install(web.state, colours("full").to_toml())
+    sent = body(colours("full"), [0] * 60)
+    with web.client() as device:
+        assert device.post("/api/collect/full", json=sent).status_code == 200
+        monkeypatch.setattr(collecting, "MOST", 60)
+        for headers in ({}, {"X-More": "1"}):
+            said = device.post("/api/collect/full", json=body(colours("full"), [1]), headers=headers)
+            assert (said.status_code, said.json()["sqlstate"]) == (507, "53100")
+            assert "as many reports as it may have" in said.json()["message"]
+        assert device.post("/api/collect/full", json=sent).json() == {"accepted": 0, "repeated": 60}
 
 
 @pytest.mark.parametrize("encoder", [Rappor.planned(6), CountMeanSketch.planned(4, salt=0)], ids=["rappor", "sketch"])

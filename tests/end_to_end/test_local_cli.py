@@ -246,7 +246,7 @@ def test_mistakes_give_one_error_and_leave_nothing_behind(home):
     assert "users" in refused("plan", "--domain", 3, "--users", 0)
     assert "no such file" in refused("decode", "nothing.parquet", "--task", "t.toml")
     assert "no such file" in refused("decode", "reports.parquet", "--task", "nothing.toml")
-    assert "no column" in refused("decode", "answers.csv", "--task", "t.toml")
+    assert "cannot read" in refused("decode", "answers.csv", "--task", "t.toml")
     assert "candidates" in refused_decode(home, refused)
     (home / "bad.csv").write_text("colour\nred\nmauve\n")
     assert "row 2" in refused("encode", "bad.csv", "--task", "t.toml", "-o", "bad.parquet")

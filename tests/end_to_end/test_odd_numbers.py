@@ -25,11 +25,12 @@ COMMANDS = {
         ("--level", "--radius", "--budget", "--test", "--threshold"), ("--around",),
     ),
     "retrieve": (["geo", "retrieve"], [], ("--interest", "--level", "--radius", "--confidence"), ("--around",)),
+    "attack": (["geo", "attack", "--trials", "2"], [], ("--level", "--radius"), ()),
     "evaluate": (["geo", "evaluate"], [], ("--side",), ()),
     "optimal": (["geo", "optimal"], [], ("--epsilon",), ()),
     "plan": (["local", "plan", "--values", "a,b"], [], ("--users", "--epsilon", "--batch", "--delta"), ()),
-    "domain": (["local", "plan"], [], ("--domain", "--users", "--epsilon"), ()),
-    "texts": (["local", "plan", "--strings"], [], ("--users", "--epsilon", "--candidates", "--filter"), ()),
+    "domain": (["local", "plan"], [], ("--domain", "--users", "--epsilon", "--lifetime"), ()),
+    "texts": (["local", "plan", "--strings"], [], ("--users", "--epsilon", "--candidates", "--lifetime"), ()),
     "range": (["local", "plan"], [], ("--range", "--users", "--epsilon"), ()),
 }  # fmt: skip
 USUAL = {
@@ -101,6 +102,22 @@ def check_odd(name, dice, many, pairs):
         refused, answered = refused + (code != 0), answered + (code == 0)
     assert refused > 1
     assert answered > 0
+
+
+@pytest.mark.parametrize(
+    ("command", "option"), [("texts", "--candidates"), ("texts", "--lifetime"), ("attack", "--radius")]
+)
+@pytest.mark.parametrize("value", ["1e400", "1e-400", "5e-324", "1e308"])
+def test_numbers_that_no_float_has_are_refused_wherever_one_is_computed(command, option, value, home):
+    assert outcome(words_of(command, {option: value})) == 2
+
+
+@pytest.mark.parametrize("epsilon", ["1e-12", "1e-9", "1e-15", "700"])
+def test_what_a_library_says_of_numbers_is_not_printed(epsilon, capfd):
+    """LAPACK writes to the terminal itself, before its caller knows that anything is wrong."""
+    outcome(["geo", "optimal", "--grid", "2x2", "--epsilon", epsilon])
+    out, err = capfd.readouterr()
+    assert "On entry" not in out + err
 
 
 @pytest.mark.parametrize("weights", ["1e308,1e308,1,1", "5e-324,5e-324,0,0", "1e308,1e308,1e308,1e308"])

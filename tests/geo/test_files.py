@@ -14,11 +14,11 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from sfumato import csv_rows
 from sfumato.errors import InputError
 from sfumato.geo.earth import ground_distance
 from sfumato.geo.files import (
     ColumnChoice,
-    csv_points,
     geojson,
     gpx,
     obfuscate_file,
@@ -103,7 +103,7 @@ FORMATS = {
 @pytest.fixture(autouse=True)
 def _small_batches(monkeypatch):
     """So that every file has several batches and every text several chunks."""
-    for module in (csv_points, geojson, gpx):
+    for module in (csv_rows, geojson, gpx):
         monkeypatch.setattr(module, "_ROWS", 40)
     for module in (geojson, gpx):
         monkeypatch.setattr(module, "_CHUNK", 300)
@@ -281,9 +281,9 @@ def test_owners_are_told_what_may_still_tell(tmp_path):
 POINT = '{"type": "Feature", "properties": {}, "geometry": {"type": "Point", "coordinates": [2, 48]}}'
 BAD = {
     "empty.csv": ("", "is empty"),
-    "short.csv": ("lat,lon\n1,2\n3\n", "row 2 has 1 fields"),
+    "short.csv": ("lat,lon\n1,2\n3\n", "row 2 has 1 field"),
     "word.csv": ("lat,lon\n1,2\n3,x\n", "row 2 has no position"),
-    "nan.csv": ("lat,lon\n" + "48,2\n" * 60 + "nan,2\n", "row 61 has no valid position"),
+    "nan.csv": ("lat,lon\n" + "48,2\n" * 60 + "nan,2\n", "row 61 has no position"),
     "far.csv": ("lat,lon\n" + "48,2\n" * 60 + "48,92\n", "row 61 is outside"),
     "twice.csv": ("lat,lon,a,a\n1,2,3,4\n", "two columns"),
     "a.geojson": ("[1, 2]", "not GeoJSON"),
@@ -307,6 +307,30 @@ BAD = {
         "LineString",
     ),
     "d.geojson": ('{"type": "Feature", "properties": {}, "geometry": null}', "not a Point"),
+    **{
+        f"kind{i}.geojson": (POINT.replace(old, new), words)
+        for i, (old, new, words) in enumerate(
+            [
+                ("[2, 48]", '"12"', "feature 1 has no position"),
+                ("[2, 48]", "[true, false]", "feature 1 has no position"),
+                ("[2, 48]", '["2", "48"]', "feature 1 has no position"),
+                ("[2, 48]", "[2]", "feature 1 has no position"),
+                ("[2, 48]", '{"0": 2, "1": 48}', "feature 1 has no position"),
+                ("[2, 48]", f"[1{'0' * 400}, 48]", "feature 1 has no position"),
+                ("[2, 48]", f"[{'9' * 5000}, 48]", "not GeoJSON"),
+                ("[2, 48]", "[" * 100_000, "not GeoJSON"),
+                ('{"type": "Point", "coordinates": [2, 48]}', '"Point"', "geometry of feature 1 is not an object"),
+                ('{"type": "Point", "coordinates": [2, 48]}', "[1, 2]", "geometry of feature 1 is not an object"),
+                ('"properties": {}', '"properties": [1]', "properties of feature 1 is not an object"),
+                ('"properties": {}', '"properties": "x"', "properties of feature 1 is not an object"),
+                ('"properties": {}', '"properties": {"a": "\\ud800"}', "holds half of a letter"),
+                ('"properties": {}', '"properties": {"\\uDfff": 1}', "holds half of a letter"),
+            ]
+        )
+    },
+    "e.gpx": ("<?xml version='1.0' encoding='foo'?><gpx/>", "not XML"),
+    "f.gpx": ("<gpx><wpt lat='4_8' lon='2'></wpt></gpx>", "point 1 has no position"),
+    "under.csv": ("lat,lon\n4_8,2\n", "row 1 has no position"),
     "a.gpx": ("<html></html>", "not a GPX file"),
     "b.gpx": ("<gpx><wpt lat='1' lon='2'>", "not XML"),
     "c.gpx": ("<!DOCTYPE gpx [<!ENTITY a 'b'>]><gpx></gpx>", "document type"),

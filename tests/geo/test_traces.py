@@ -438,7 +438,7 @@ def test_saved_places_are_drawn_once(tmp_path):
     assert list(SavedPlaces(tmp_path / "places.json").places) == ["home"]
     with pytest.raises(InputError, match="no saved place"):
         places.remove("museum")
-    with pytest.raises(InputError, match="no valid position"):
+    with pytest.raises(InputError, match="position is not valid"):
         places.save("nowhere", 99, 2)
     (tmp_path / "places.json").write_text("[1]")
     with pytest.raises(InputError, match="not a file of saved places"):

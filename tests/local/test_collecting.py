@@ -1,6 +1,7 @@
 """The collector's files: counted once, whatever crashes, and in no order that tells who came first."""
 
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -13,7 +14,8 @@ import numpy as np
 import pytest
 
 import sfumato.local.slots
-from sfumato.errors import InputError
+from sfumato.errors import CollectionFull, InputError
+from sfumato.local import collecting
 from sfumato.local.collecting import ID, Collection, collections, install, shuffle
 from sfumato.local.kary import KAryResponse
 from sfumato.local.numbers import DuchiBit
@@ -50,6 +52,31 @@ def test_a_repeated_report_is_counted_once(place):
     assert held.commit([record(i) for i in range(25)]).count(True) == 5
     assert (held.stored, held.waiting) == (20, 5)
     assert stored(place) == list(range(20))
+
+
+@pytest.mark.parametrize("what", ["reports", "disk"])
+def test_a_stranger_cannot_fill_the_disk(place, monkeypatch, what):
+    """What is new is refused and not written, what is repeated is acknowledged; it goes on once there is room."""
+    held = Collection(place)
+    assert held.commit([record(i) for i in range(15)]).count(True) == 15
+    before = {path.name: path.read_bytes() for path in place.iterdir()}
+    usage = shutil.disk_usage(place)
+    with monkeypatch.context() as patched:
+        if what == "reports":
+            patched.setattr(collecting, "MOST", 20)
+        else:
+            patched.setattr(collecting.shutil, "disk_usage", lambda _: usage._replace(free=collecting.SPARE - 1))
+        for _ in range(3):
+            for other in (held, Collection(place)):
+                with pytest.raises(CollectionFull):
+                    other.commit([record(i) for i in range(10, 22)])
+        assert held.commit([record(i) for i in range(15)]) == [False] * 15
+        if what == "reports":
+            assert held.commit([record(i) for i in range(10, 20)]).count(True) == 5
+    if what == "disk":
+        assert {path.name: path.read_bytes() for path in place.iterdir()} == before
+        assert held.commit([record(i) for i in range(10, 22)]).count(True) == 7
+    assert (held.stored + held.waiting) == (20 if what == "reports" else 22)
 
 
 def test_nothing_can_be_read_before_a_batch_is_full(place):

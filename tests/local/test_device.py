@@ -80,6 +80,30 @@ def test_a_file_with_several_names_is_one_budget(tmp_path, link, before):
     assert ask(first) == 1
 
 
+@pytest.mark.parametrize(
+    "damage",
+    [
+        b"", b"{", b"[]", b"null", b"{}", b'{"spent": "x", "tasks": {}}', b'{"spent": "1", "tasks": []}', b"\xff",
+        b'{"spent": "-1", "tasks": {}}', b'{"spent": "1/0", "tasks": {}}', b'{"spent": null, "tasks": {}}',
+        b"[" * 100_000,
+        b'{"spent": "0", "tasks": {"t": {"spent": "0"}}}', b'{"spent": NaN, "tasks": {}}',
+        b'{"spent": "0", "tasks": {"t": {"spent": "0", "paid": {"a": -1}, "kept": {}}}}',
+        b'{"spent": "0", "tasks": {"t": {"spent": "0", "paid": {}, "kept": {"a": {"cohort": "x", "copy": "00"}}}}}',
+        b'{"spent": "0", "tasks": {"t": {"spent": "0", "paid": {}, "kept": {"a": {"cohort": 1, "copy": "zz"}}}}}',
+    ],
+)  # fmt: skip
+def test_a_damaged_file_is_one_error_and_no_report(damage, tmp_path):
+    file = tmp_path / "device.json"
+    file.write_bytes(damage)
+    for act in (
+        lambda: Device(file).report(planned_task("t", KAryResponse.planned(3, 1)), "0"),
+        lambda: Device(file).spent,
+    ):
+        with pytest.raises(InputError, match="is damaged"):
+            act()
+    assert file.read_bytes() == damage
+
+
 def test_reports_of_devices_are_decoded(tmp_path):
     task = planned_task("colours", KAryResponse.planned(2, 4))
     tally = ReportTally(task)

@@ -268,7 +268,7 @@ def test_plans_choose_what_theory_says():
     assert plans("values", 10**6, 3, size=10)[0].encoder.name == "k-ary"
     assert plans("values", 10**6, 1, size=1000)[0].encoder.name == "local-hashing"
     small, large = (plans("values", n, 1, size=100)[0] for n in (10**4, 10**6))
-    assert small.error == pytest.approx(10 * large.error)
+    assert small.error == pytest.approx(10 * large.error, rel=0.02)
     assert plans("values", 10**4, 1, size=100, only="subset")[0].encoder.name == "subset"
     with pytest.raises(InputError, match="no mechanism"):
         plans("values", 100, 1, only="nothing")

@@ -12,6 +12,7 @@ from typing import Any
 from rich.table import Table
 
 from sfumato.cli.design_problem import Problem
+from sfumato.cli.outputs import check_apart
 from sfumato.design.channels import channel, table
 from sfumato.design.compose import TellingPair, after, cascade, parallel
 from sfumato.design.queries import query_named
@@ -34,10 +35,14 @@ APPROXIMATE = "approximate: made from floats"
 
 @dataclass(frozen=True)
 class PlotTarget:
-    """Where to draw."""
+    """Where to draw; `read` is what the command reads."""
 
     plot: bool
     svg: Path | None
+    read: str | Path | None = None
+
+    def __post_init__(self) -> None:
+        check_apart(self.svg, "--svg", [self.read])
 
     def lines(self, text: Sequence[str]) -> None:
         """In the terminal."""

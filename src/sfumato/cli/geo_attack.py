@@ -12,11 +12,11 @@ from sfumato.attacks import location
 from sfumato.attacks.location import Accusation, Residual
 from sfumato.cli.design_common import grid_of, tell
 from sfumato.cli.geo_obfuscate import mechanism
-from sfumato.design.level import as_level
 from sfumato.errors import InputError
 from sfumato.geo.files import ColumnChoice, read_positions
+from sfumato.geo.mechanism import sized_level
 from sfumato.server.terminal_output import print_json
-from sfumato.types import positive
+from sfumato.types import sized
 
 _PLACE = (48.8584, 2.2945)
 _SURELY = 1e-6
@@ -39,7 +39,7 @@ def run_attack(
         raise InputError("an attack on a file needs both --reports and --users")
     if not 1 <= trials <= 100_000:
         raise InputError("--trials is between 1 and 100000")
-    epsilon = float(as_level(level).over(positive(radius, "radius")).epsilon)
+    epsilon = float(sized_level(level).over(sized(radius, "radius")).epsilon)
     if reports is not None and users is not None:
         found = {FILE: _of_files(reports, users, ColumnChoice(*names), _measures(epsilon, []), trials)}
     else:
@@ -56,7 +56,7 @@ def _measures(epsilon: float, more: list[Residual]) -> list[Residual]:
 
 
 def _of_mechanisms(level: str, radius: str, epsilon: float, trials: int) -> dict[str, Accusation]:
-    made = mechanism(level, radius, grid=None, around=None, reach="500000")
+    made = mechanism(level, radius)
     among = location.candidates(*_PLACE)
     true = [randbelow(len(among[0])) for _ in range(trials)]
     inner = [

@@ -1,28 +1,36 @@
-"""`sfumato geo obfuscate`: reports for a file of points, or for one position."""
+"""`sfumato geo obfuscate`: reports for a file of points, or for one position.
+
+What a command line names is used or refused: an option that has no use for this input, this format or without another
+option is an error. One position with a budget is a trace of one report, and its ledger is what outlives the command.
+"""
 
 from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import typer
 
 from sfumato.cli.design_common import grid_of, tell
-from sfumato.errors import InputError
+from sfumato.cli.outputs import check_apart
+from sfumato.errors import BudgetError, InputError
 from sfumato.geo.files import Batch, ColumnChoice, Columns, Obfuscated, obfuscate_file, open_points
-from sfumato.geo.files.streams import Report, persons_of
+from sfumato.geo.files.streams import Report, check_file, persons_of
 from sfumato.geo.mechanism import LocationMechanism
-from sfumato.geo.traces import TraceMechanism
+from sfumato.geo.traces import HELD, TraceMechanism
 from sfumato.geo.zones import Zone
 from sfumato.ledger import LedgerPurse
 from sfumato.server.terminal_output import console, print_json
+from sfumato.types import show
 
+_REACH = "500000"
 _POSITION = re.compile(r"\s*([-+]?\d+(?:\.\d*)?)\s*,\s*([-+]?\d+(?:\.\d*)?)\s*")
 
 
@@ -38,10 +46,23 @@ class ObfuscateOptions:
     lon: str | None
     grid: str | None
     around: str | None
-    reach: str
+    reach: str | None
     zones: tuple[str, ...]
     keep: str | None
-    others: str
+    others: str | None
+
+    @property
+    def is_position(self) -> bool:
+        """Whether IN is a position, and not the name of a file."""
+        return _POSITION.fullmatch(self.source) is not None and not Path(self.source).exists()
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The columns of --keep."""
+        names = () if self.keep is None else tuple(name.strip() for name in self.keep.split(",") if name.strip())
+        if self.keep is not None and not names:
+            raise InputError("--keep names no column", hint="Leave it out: other columns are dropped.")
+        return names
 
 
 @dataclass(frozen=True)
@@ -57,13 +78,18 @@ class TraceOptions:
     def check(self) -> None:
         """Options of a trace are for traces."""
         if self.budget is None and self != TraceOptions():
-            named = [f"--{name}" for name, value in vars(self).items() if value is not None]
-            words = f"{', '.join(named[:-1])} and {named[-1]}" if named[1:] else named[0]
-            raise InputError(f"{words} need{'' if named[1:] else 's'} --budget", hint='For example --budget "20 ln 4".')
+            words, many = _listed(f"--{name}" for name, value in vars(self).items() if value is not None)
+            raise InputError(f"{words} need{'' if many else 's'} --budget", hint='For example --budget "20 ln 4".')
 
     def trace(self, made: LocationMechanism, purse: LedgerPurse | None = None) -> TraceMechanism:
         """The trace that they describe."""
         return TraceMechanism.of(made, self.budget, test=self.test, threshold=self.threshold, purse=purse)
+
+
+def _listed(options: Iterable[str]) -> tuple[str, bool]:
+    """Names of options in a sentence, and whether they are several."""
+    *before, last = options
+    return (f"{', '.join(before)} and {last}" if before else last), bool(before)
 
 
 def position(text: str, what: str) -> tuple[str, str]:
@@ -75,9 +101,17 @@ def position(text: str, what: str) -> tuple[str, str]:
 
 
 def mechanism(
-    level: str, radius: str, *, grid: str | None, around: str | None, reach: str, zones: tuple[str, ...] = ()
+    level: str,
+    radius: str,
+    *,
+    grid: str | None = None,
+    around: str | None = None,
+    reach: str | None = None,
+    zones: tuple[str, ...] = (),
 ) -> LocationMechanism:
     """The mechanism that options describe."""
+    if reach is not None and around is None:
+        raise InputError("--reach needs --around", hint="A worldwide grid has no centre to reach from.")
     discs = []
     for text in zones:
         head, comma, size = text.rpartition(",")
@@ -85,52 +119,123 @@ def mechanism(
             raise InputError(f'zone "{text}" is not understood', hint="Write latitude,longitude,metres.")
         discs.append(Zone(*position(head, "zone"), size))  # type: ignore[arg-type]  # decimals as written
     centre = None if around is None else position(around, "--around")
-    return LocationMechanism.within(level, radius, around=centre, grid=grid, reach=reach, zones=discs)
+    return LocationMechanism.within(level, radius, around=centre, grid=grid, reach=reach or _REACH, zones=discs)
 
 
 def run(order: ObfuscateOptions, of: TraceOptions, *, yes: bool, as_json: bool) -> None:
     """Do it, and say what was done."""
-    if order.others not in ("drop", "refuse"):
+    if order.others not in (None, "drop", "refuse"):
         raise InputError(f'--others is drop or refuse, but is "{order.others}"')
     of.check()
     made = mechanism(
         order.level, order.radius, grid=order.grid, around=order.around, reach=order.reach, zones=order.zones
     )
-    if order.out is None:
-        _one(order, made, as_json=as_json)
-        return
-    source = Path(order.source)
-    names = () if order.keep is None else tuple(name.strip() for name in order.keep.split(",") if name.strip())
+    if order.is_position:
+        _check_one(order, of)
+        _one(order.source, made, of, as_json=as_json)
+    elif order.out is None:
+        raise InputError("where to write? name a file with -o", hint="Or give a position: 48.86,2.29.")
+    else:
+        _file(order, order.out, made, of, yes=yes, as_json=as_json)
+
+
+def _check_one(order: ObfuscateOptions, of: TraceOptions) -> None:
+    """Options that one position has no use for."""
+    given = {
+        "-o": order.out,
+        "--lat": order.lat,
+        "--lon": order.lon,
+        "--keep": order.keep,
+        "--others": order.others,
+        "--person": of.person,
+    }
+    if any(value is not None for value in given.values()):
+        words, many = _listed(name for name, value in given.items() if value is not None)
+        raise InputError(f"{words} {'are' if many else 'is'} for a file of points, but IN is a position")
+    if of.budget is not None and of.ledger is None:
+        raise InputError(
+            "--budget for one position needs --ledger",
+            detail="Without a ledger the budget would end with this command.",
+            hint="For example --ledger positions.ledger.",
+        )
+
+
+def _one(source: str, made: LocationMechanism, of: TraceOptions, *, as_json: bool) -> None:
+    """One report; with a budget, the next one of the trace that the ledger keeps."""
+    lat, lon = position(source, "IN")
+    more: dict[str, Any] = {}
+    if of.budget is None:
+        seen = made.report(lat, lon)
+    else:
+        of.trace(made).check_first()
+        made.frame.coordinates(np.array([float(lat)]), np.array([float(lon)]), None, refuse=False)
+        with ExitStack() as stack:
+            step = _opened(stack, of, made).report("", lat, lon)
+        if step.kind == HELD:
+            raise BudgetError(
+                "the location budget does not allow another report",
+                detail=f"The budget is {of.budget}; sfumato geo budget shows what was spent.",
+                hint="Keep the last report, or start a new budget deliberately.",
+            )
+        seen, more = (step.lat, step.lon), {"kind": step.kind, "spent": float(step.spent)}
+    if as_json:
+        print_json({"lat": seen[0], "lon": seen[1]} | settings(made) | more)
+    else:
+        tell([f"{seen[0]:.7f},{seen[1]:.7f}"])
+
+
+def _file(
+    order: ObfuscateOptions, out: Path, made: LocationMechanism, of: TraceOptions, *, yes: bool, as_json: bool
+) -> None:
+    source, names = Path(order.source), order.names
+    check_apart(out, "-o", [source, of.ledger])
+    check_apart(of.ledger, "--ledger", [source])
     every = names == ("all",)
     kept = () if every else names + ((of.person,) if of.person is not None and of.person not in names else ())
     choice = ColumnChoice(order.lat, order.lon, kept, every, order.others == "refuse", guess=yes or _asks())
     opened = open_points(source, choice)
+    _check_columns(order, opened[0])
     _confirm(opened[0], yes=yes)
     with ExitStack() as stack:
-        trace = None
+        report = None
         if of.budget is not None:
-            trace = of.trace(made)
-            trace.check_first()
-            for batch in open_points(source, choice)[1]:  # a bad row is refused before anything is spent
-                made.frame.coordinates(batch.lat, batch.lon, batch.done, refuse=False)
-            if of.ledger is not None:
-                _say_changed(of.ledger, trace.total)
-                trace = of.trace(made, stack.enter_context(LedgerPurse.open(of.ledger, _label(made), trace.total)))
+            of.trace(made).check_first()
+            check_file(source, out, made, choice, of.person)  # a bad row is refused before anything is spent
+            report = _traced(_opened(stack, of, made), opened[0], of.person)
         progress = stack.enter_context(_progress())
-        report = None if trace is None else _traced(trace, opened[0], of.person)
-        done = obfuscate_file(source, order.out, made, choice, progress=progress, report=report, opened=opened)
-    _say(order, made, done, traced=trace is not None, as_json=as_json)
+        done = obfuscate_file(source, out, made, choice, progress=progress, report=report, opened=opened)
+    _say(order, made, done, traced=report is not None, as_json=as_json)
 
 
-def _say_changed(ledger: Path, budget: Fraction) -> None:
-    """Tell that a ledger has had another budget until now: raising it is a decision, not a matter of spelling."""
-    if not ledger.is_file() or not ledger.stat().st_size:
-        return
-    with LedgerPurse.visit(ledger) as purse:
-        before = purse.budget
-    if before != budget:
+def _check_columns(order: ObfuscateOptions, columns: Columns) -> None:
+    """--lat and --lon name columns, and some formats have positions of their own."""
+    given = {"--lat": (order.lat, columns.lat), "--lon": (order.lon, columns.lon)}
+    unused = [option for option, (name, used) in given.items() if name is not None and name != used]
+    if unused:
+        words, many = _listed(unused)
+        raise InputError(
+            f"{words} name{'' if many else 's'} a column, but this format holds positions itself", hint="Leave it out."
+        )
+
+
+def _opened(stack: ExitStack, of: TraceOptions, made: LocationMechanism) -> TraceMechanism:
+    """The trace, with its ledger where there is one.
+
+    That a ledger has had another budget until now is said: raising it is a decision, not a matter of spelling.
+    """
+    if of.ledger is None:
+        return of.trace(made)
+    budget, before = of.trace(made).total, None
+    if of.ledger.is_file() and of.ledger.stat().st_size:
+        with LedgerPurse.visit(of.ledger) as purse:
+            before = purse.budget
+    trace = of.trace(made, stack.enter_context(LedgerPurse.open(of.ledger, _label(made), budget)))
+    if before is not None and before != budget:
         way = "raised" if budget > before else "lowered"
-        sys.stderr.write(f"Note: the budget of each person is {way} from {float(before):.6g} to {float(budget):.6g}\n")
+        old, new = (f"{float(amount):.6g}" for amount in (before, budget))
+        old, new = (old, new) if old != new else (show(before), show(budget))
+        sys.stderr.write(f"Note: the budget of each person is {way} from {old} to {new}\n")
+    return trace
 
 
 def _label(made: LocationMechanism) -> str:
@@ -138,8 +243,7 @@ def _label(made: LocationMechanism) -> str:
 
     Zones change neither, and a ledger must not name somebody's home.
     """
-    shown = settings(made)
-    return f"level {shown['level']} within {shown['radius']:g} m, {getattr(made.frame, 'frame', made.frame)!r}"
+    return f"level {made.level} within {show(made.radius)} m, {getattr(made.frame, 'frame', made.frame)!r}"
 
 
 def run_budget(ledger: Path, *, as_json: bool) -> None:
@@ -162,23 +266,11 @@ def run_budget(ledger: Path, *, as_json: bool) -> None:
 
 def _traced(trace: TraceMechanism, columns: Columns, person: str | None) -> Report:
     def report(batch: Batch) -> Any:
-        import numpy as np
-
         who = [""] * len(batch.lat) if person is None else persons_of(batch, columns, person)
-        steps = trace.report_many([str(name) for name in who], batch.lat, batch.lon)
+        steps = trace.report_many(who, batch.lat, batch.lon)
         return np.array([step.lat for step in steps]), np.array([step.lon for step in steps])
 
     return report
-
-
-def _one(order: ObfuscateOptions, made: LocationMechanism, *, as_json: bool) -> None:
-    if _POSITION.fullmatch(order.source) is None:
-        raise InputError("where to write? name a file with -o", hint="Or give a position: 48.86,2.29.")
-    lat, lon = made.report(*position(order.source, "IN"))
-    if as_json:
-        print_json({"lat": lat, "lon": lon} | settings(made))
-    else:
-        tell([f"{lat:.7f},{lon:.7f}"])
 
 
 def settings(made: LocationMechanism) -> dict[str, Any]:

@@ -30,11 +30,7 @@ def run_place(
         tell([f'removed "{name}"'])
         return
     if at is not None:
-        noise = (
-            None
-            if level is None or radius is None
-            else mechanism(level, radius, grid=None, around=None, reach="500000")
-        )
+        noise = None if level is None or radius is None else mechanism(level, radius)
         places.save(name, *position(at, "LAT,LON"), noise)
     lat, lon = places.report(name)
     if as_json:

@@ -18,7 +18,7 @@ from sfumato.geo.cell_priors import read_prior
 from sfumato.geo.evaluation import Evaluation, evaluate, grid_optimum
 from sfumato.geo.files import ColumnChoice, read_positions
 from sfumato.geo.grid_channels import GridCells
-from sfumato.geo.retrieval import demonstrate, retrieve
+from sfumato.geo.retrieval import FARTHEST, demonstrate, retrieve
 from sfumato.server.terminal_output import print_json
 
 _BITS = 40
@@ -34,7 +34,7 @@ class Service:
     confidence: str
     grid: str | None
     around: str | None
-    reach: str
+    reach: str | None
     places: Path | None
     users: Path | None
     most: int
@@ -69,6 +69,8 @@ def run_retrieve(service: Service, *, as_json: bool) -> None:
         f"reports are on a {kind} grid of {float(made.frame.step):g} m",
         f"planar noise without a grid, as in the literature, needs {area.radius:.1f} m",
     ]
+    if area.grid_radius == FARTHEST:
+        lines.append("that is the whole earth: the level is too low, or the confidence too high, to save anything")
     if trial is not None:
         lines += [
             f"tried on {trial.queries} positions: recall {trial.recall:.4f}, nothing missed in {trial.complete:.1%}",
@@ -102,13 +104,14 @@ def run_evaluate(
     grid: str, side: int, prior: Path | None, names: tuple[str | None, str | None], *, svg: Path | None, as_json: bool
 ) -> None:
     """`geo evaluate`."""
+    target = PlotTarget(plot=False, svg=svg, read=prior)
     cells = GridCells.parse(grid)
     if side < 1 or side > max(cells.width, cells.height):
         raise InputError("--side is at least 1 and not larger than the grid")
     weights = prior_of(prior, cells, names)
     given = None if weights is None else {"uniform": np.full(cells.count, 1 / cells.count), "given": weights}
     done = evaluate(cells, side=side, priors=given)
-    PlotTarget(plot=False, svg=svg).file(_picture(done) if svg is not None else "")
+    target.file(_picture(done) if svg is not None else "")
     if as_json:
         rows = [asdict(row) | {"epsilon": None if row.epsilon is None else float(row.epsilon)} for row in done.rows]
         print_json({"grid": grid, "loss": done.loss, "rows": rows, "remarks": done.remarks})

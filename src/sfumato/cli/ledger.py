@@ -20,6 +20,7 @@ from typing import Any
 from rich.table import Table
 from rich.text import Text
 
+from sfumato.cli.outputs import check_apart
 from sfumato.errors import ClaimError, InputError, LedgerError
 from sfumato.gateway.rederive import Rederived
 from sfumato.gateway.rounding import amount, many
@@ -248,6 +249,7 @@ _CURRENCIES = ("epsilon", "rho", "delta")
 
 def export(path: Path, target: Path) -> None:
     """The chain as JSON lines."""
+    _check_target(path, target)
     with visit(path) as ledger:
         ledger.export(target)
     sys.stderr.write(f"Wrote {target}\n")
@@ -255,9 +257,15 @@ def export(path: Path, target: Path) -> None:
 
 def backup(path: Path, target: Path) -> None:
     """A whole copy while serving goes on."""
+    _check_target(path, target)
     with visit(path) as ledger:
         ledger.backup(target)
     sys.stderr.write(f"Wrote {target}\n")
+
+
+def _check_target(path: Path, target: Path) -> None:
+    """A copy does not take the place of the ledger, nor of the policy that names it."""
+    check_apart(target, "FILE", [path, load(path).data.ledger])
 
 
 def accept(path: Path) -> None:

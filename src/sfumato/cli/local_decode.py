@@ -11,6 +11,7 @@ from typing import Any
 
 from sfumato.cli.design_common import grid_of, tell
 from sfumato.cli.local_files import check_task, load_task, progress, read_batches, write_table
+from sfumato.cli.outputs import check_apart
 from sfumato.errors import InputError
 from sfumato.local.collecting import Collection, collections, install
 from sfumato.local.decoding import ReportTally, read_candidates
@@ -40,6 +41,10 @@ class DecodeAsked:
 
 def run_decode(reports: Path, task_file: Path, asked: DecodeAsked, *, out: Path | None, as_json: bool) -> None:
     """The command."""
+    held = list(reports.iterdir()) if out is not None and reports.is_dir() else []
+    check_apart(out, "-o", [reports, *held, task_file, asked.candidates])
+    if out is not None and reports.is_dir() and reports.resolve() in out.resolve().parents:
+        raise InputError("-o would write into the directory of a collector", hint="Give another place.")
     tally = ReportTally(load_task(task_file), None if asked.candidates is None else read_candidates(asked.candidates))
     _check_fits(tally.task, asked)
     with progress("decoding") as step:

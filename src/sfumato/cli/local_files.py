@@ -1,10 +1,12 @@
 """Files of values and of reports, read and written in batches; and `sfumato local encode`.
 
-DuckDB reads Parquet and CSV, and writes Parquet. What passes through here at once is a batch, not the file.
+DuckDB reads and writes Parquet; answers in CSV are read row by row, as they stand. What passes through here at once is
+a batch, not the file.
 """
 
 from __future__ import annotations
 
+import csv
 import sys
 import tempfile
 from collections.abc import Iterator
@@ -14,12 +16,17 @@ from typing import Any
 
 import duckdb
 
+from sfumato.cli.outputs import check_apart
+from sfumato.csv_rows import CsvRows
 from sfumato.errors import InputError
 from sfumato.local.signing import check_signature
 from sfumato.local.task import LocalTask, read_task
 from sfumato.types import identifier, string
 
 BATCH = 1 << 16
+_NUMBERS = {"FLOAT", "DOUBLE", "INTEGER", "UINTEGER"} | {
+    sign + size + "INT" for sign in ("", "U") for size in ("TINY", "SMALL", "BIG", "HUGE")
+}
 _MARK = "sfumato_task"
 """Under this key a file of reports says what task it belongs to."""
 
@@ -35,26 +42,57 @@ def load_task(path: Path, key: Path | None = None) -> LocalTask:
     return read_task(text)
 
 
+def read_answers(path: Path, column: str | None, takes: str) -> Iterator[tuple[int | None, list[Any]]]:
+    """The number of rows, where it is known, with each batch of the answers of a column."""
+    if not _is_csv(path):
+        yield from read_batches(path, column, "DOUBLE" if takes == "numbers" else "VARCHAR")
+        return
+    _check_there(path)
+    try:
+        file = CsvRows.open(path)
+        place = file.names.index(_column(path, column, file.names))
+        for _, rows in file.batches():
+            yield None, [row[place] or None for row in rows]
+    except UnicodeDecodeError:
+        raise InputError(f'"{path.name}" is not UTF-8 text', hint="Save it as UTF-8.") from None
+    except csv.Error as error:
+        raise InputError(f'"{path.name}" is damaged', detail=f"{str(error).capitalize()}.") from None
+
+
 def read_batches(path: Path, column: str | None, kind: str) -> Iterator[tuple[int, list[Any]]]:
-    """The number of rows, with each batch of a column, cast to a type."""
-    if not path.exists():
-        raise InputError(f'cannot use file "{path}": no such file', sqlstate="58P01")
-    source = (
-        f"read_csv({string(str(path))}, all_varchar = true)" if _is_csv(path) else f"read_parquet({string(str(path))})"
-    )
+    """The number of rows, with each batch of a column of a Parquet file, cast to a type.
+
+    A text is not cast to a number: it has the grammar of numbers that all files have.
+    """
+    _check_there(path)
+    source = f"read_parquet({string(str(path))})"
     with duckdb.connect() as engine:
         try:
-            names = [row[0] for row in engine.execute(f"DESCRIBE SELECT * FROM {source}").fetchall()]
-            wanted = column or names[0]
-            if wanted not in names:
-                raise InputError(f'"{path}" has no column "{wanted}"', hint=f"It has {', '.join(names[:10])}.")
+            kinds = {row[0]: row[1] for row in engine.execute(f"DESCRIBE SELECT * FROM {source}").fetchall()}
+            wanted = _column(path, column, list(kinds))
             total = int((engine.execute(f"SELECT count(*) FROM {source}").fetchone() or (0,))[0])
-            rows = engine.execute(f"SELECT CAST({identifier(wanted)} AS {kind}) FROM {source}")
+            plain = kinds[wanted] in _NUMBERS or kinds[wanted].startswith("DECIMAL")
+            cast = "VARCHAR" if kind == "DOUBLE" and not plain else kind
+            rows = engine.execute(f"SELECT CAST({identifier(wanted)} AS {cast}) FROM {source}")
             while batch := rows.fetchmany(BATCH):
                 yield total, [row[0] for row in batch]
         except duckdb.Error as error:
             first = str(error).partition("\n")[0]
             raise InputError(f'cannot read "{path}"', detail=first) from None
+
+
+def _check_there(path: Path) -> None:
+    if not path.exists():
+        raise InputError(f'cannot use file "{path}": no such file', sqlstate="58P01")
+
+
+def _column(path: Path, column: str | None, names: list[str]) -> str:
+    """The column that was named, or the first."""
+    wanted = names[0] if column is None else column
+    if names.count(wanted) != 1:
+        many = "no" if wanted not in names else "more than one"
+        raise InputError(f'"{path}" has {many} column "{wanted}"', hint=f"It has {', '.join(names[:10])}.")
+    return wanted
 
 
 def _is_csv(path: Path) -> bool:
@@ -132,12 +170,12 @@ def progress(what: str) -> Iterator[Any]:
 
 def run_encode(source: Path, task_file: Path, out: Path, *, column: str | None, key: Path | None) -> None:
     """The command."""
+    check_apart(out, "-o", [source, task_file, key])
     task = load_task(task_file, key)
     task.check_open()
-    kind = "DOUBLE" if task.encoder.takes == "numbers" else "VARCHAR"
     done = 0
     with progress("encoding") as step, report_writer(out, task) as write:
-        for total, values in read_batches(source, column, kind):
+        for total, values in read_answers(source, column, task.encoder.takes):
             if None in values:
                 row = done + values.index(None) + 1
                 raise InputError(
@@ -146,7 +184,6 @@ def run_encode(source: Path, task_file: Path, out: Path, *, column: str | None, 
             write(task.encode(values, first=done + 1))
             done += len(values)
             step(done, total)
-    if not done:
-        out.unlink(missing_ok=True)
-        raise InputError(f'"{source}" has no rows')
+        if not done:
+            raise InputError(f'"{source}" has no rows')
     sys.stderr.write(f"Wrote {done:,} report{'' if done == 1 else 's'} to {out}\n")

@@ -11,6 +11,7 @@ from typing import Any
 
 from sfumato import pictures
 from sfumato.cli.design_common import grid_of, tell
+from sfumato.cli.outputs import check_apart
 from sfumato.design.plot import bars
 from sfumato.errors import InputError
 from sfumato.local.plan import CANDIDATES, LocalPlan, plans, weigh
@@ -75,7 +76,7 @@ class PlanAsked:
             return CANDIDATES
         if self.takes != "strings":
             raise InputError("--candidates is for --strings")
-        return whole(self.candidates, "candidates", 1)
+        return _many(self.candidates, "candidates")
 
     @property
     def takes(self) -> str:
@@ -128,6 +129,8 @@ def run_plan(
     """The command."""
     if sign is not None and task is None:
         raise InputError("--sign signs the task file", hint="Give --task FILE as well.")
+    for option, out, apart in (("--task", task, []), ("--program", program, [task]), ("--svg", svg, [task, program])):
+        check_apart(out, option, [sign, *apart])
     best, *others = _weighed(asked, asked.epsilon)
     made = _task(asked, best)
     best, *others = (_in_units(plan, made) for plan in (best, *others))
@@ -159,9 +162,10 @@ def _weighed(asked: PlanAsked, epsilon: object, only: str | None = None) -> list
         raise InputError(
             f"--{next(iter(asked.bloom))} is for RAPPOR", hint="Give --strings and --mechanism rappor as well."
         )
-    if name == "rappor" and takes == "strings" and (asked.bloom or asked.lifetime is not None):
+    if name == "rappor" and takes == "strings" and asked.bloom:
         return [weigh(Rappor.planned(epsilon, asked.lifetime, **asked.bloom), asked.people, texts)]
-    return plans(takes, asked.people, epsilon, size=asked.size, only=name, candidates=texts)
+    words: dict[str, Any] = {"size": asked.size, "only": name, "candidates": texts, "lifetime": asked.lifetime}
+    return plans(takes, asked.people, epsilon, **words)
 
 
 def _task(asked: PlanAsked, best: LocalPlan) -> LocalTask:
@@ -242,7 +246,7 @@ def _show(asked: PlanAsked, document: dict[str, Any], verdict: Any) -> None:
     what = "shift of the mean" if asked.takes == "numbers" else "share"
     listed = document["candidates"]
     reports = f"{asked.people:,} reports" + ("" if listed is None else f" and {listed:,} candidates")
-    tell([f"with {reports}: ±{error} at 95 %; the smallest detectable {what} is {seen}"])
+    tell([f"with {reports}: ±{error} at 95 % {_whose(asked, document)}; the smallest detectable {what} is {seen}"])
     if shuffled is None:
         tell(["one person may send several reports: the effect of shuffling is not bounded"])
     else:
@@ -257,6 +261,14 @@ def _show(asked: PlanAsked, document: dict[str, Any], verdict: Any) -> None:
         grid_of(heads, [_row(row) for row in rows])
     if verdict is not None:
         tell(["", f"verifier: {verdict.verdict}, claim {verdict.claim}"])
+
+
+def _whose(asked: PlanAsked, document: dict[str, Any]) -> str:
+    """What the error is stated for: where reports are mostly true, a larger share has a wider interval."""
+    if asked.takes == "numbers":
+        return "if answers are spread evenly"
+    share = document["error_share"]
+    return "for a rare text" if share is None else f"for a share of {_number(share)}"
 
 
 def _row(row: dict[str, Any]) -> list[str]:

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from sfumato.cli.opened_gateway import opened_gateway
+from sfumato.cli.outputs import check_apart
 from sfumato.errors import ClaimError, InputError, SfumatoError
 from sfumato.server.terminal_output import console, print_json, progress, stop
 from sfumato.types import show
@@ -24,6 +25,7 @@ from sfumato.verify.code import Code, program, require_solvers
 def verify(name: str, *, explain: bool, tight: bool, target: Path | None, as_json: bool) -> None:
     """Verify one program."""
     require_solvers()
+    check_apart(target, "--certificate", [name, name.rpartition(":")[0] or None])
     code = _load(name)
     from sfumato.verify.explain import explained, summary
     from sfumato.verify.tight import tightest

@@ -228,8 +228,12 @@ def _shared(square: Floats, right: Floats) -> Floats:
     try:
         return np.asarray(np.linalg.solve(square, right))
     except np.linalg.LinAlgError:
-        scale = 1 / np.sqrt(np.diagonal(square))
-        found = np.linalg.lstsq(square * scale[:, None] * scale, right * scale, rcond=1e-15)[0]
+        with np.errstate(divide="ignore", invalid="ignore"):
+            scale = 1 / np.sqrt(np.diagonal(square))
+            scaled = square * scale[:, None] * scale
+        if not (np.isfinite(scaled).all() and np.isfinite(right * scale).all()):  # LAPACK would print its own words
+            raise
+        found = np.linalg.lstsq(scaled, right * scale, rcond=1e-15)[0]
         return np.asarray(found * scale)
 
 

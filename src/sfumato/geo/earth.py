@@ -22,13 +22,21 @@ DECIMALS = 7
 """Decimals of reported degrees: about a centimetre. They are a function of the reported grid point alone."""
 
 
-def check_degrees(lat: Floats, lon: Floats, first: int = 0) -> None:
+def row_name(first: int | None, index: int) -> str:
+    """How a message names a position: by its row, or if there is no file, not at all."""
+    return "the position" if first is None else f"row {first + index + 1}"
+
+
+def check_degrees(lat: Floats, lon: Floats, first: int | None = 0) -> None:
     """Raise InputError where a latitude or a longitude is impossible; the message names the row, not the value."""
     bad = np.flatnonzero(~((np.abs(lat) <= 90) & (np.abs(lon) <= 360)))
     if bad.size:
+        detail = "Latitudes are between -90 and 90 degrees, longitudes between -180 and 180."
+        if first is None:
+            raise InputError("the position is not valid", detail=detail, hint="Write latitude,longitude in degrees.")
         raise InputError(
-            f"row {first + int(bad[0]) + 1} has no valid position",
-            detail="Latitudes are between -90 and 90 degrees, longitudes between -180 and 180.",
+            f"{row_name(first, int(bad[0]))} has no valid position",
+            detail=detail,
             hint="Check which column is the latitude and which the longitude, or remove rows without a position.",
         )
 

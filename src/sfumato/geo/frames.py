@@ -30,7 +30,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.errors import InputError
-from sfumato.geo.earth import EQUATOR, POLE, check_degrees, rounded, to_degrees, to_metres
+from sfumato.geo.earth import EQUATOR, POLE, check_degrees, rounded, row_name, to_degrees, to_metres
 from sfumato.types import as_written, positive, show
 
 Integers = NDArray[np.int64]
@@ -59,12 +59,13 @@ class Frame(Protocol):
     def stretch(self) -> Fraction:
         """How much longer a distance can be on the grid than on the ground: 1 but for zones."""
 
-    def to_grid(self, lat: Floats, lon: Floats, first: int = 0, *, refuse: bool = True) -> Integers:
-        """The nearest grid point of each position, as rows of integers; `first` rows came before, for messages. A
-        position outside of a region is refused, or else counts as a place of it.
+    def to_grid(self, lat: Floats, lon: Floats, first: int | None = 0, *, refuse: bool = True) -> Integers:
+        """The nearest grid point of each position, as rows of integers; `first` rows came before, for messages
+        (None: it is one position, not a row). A position outside of a region is refused, or else counts as a place of
+        it.
         """
 
-    def coordinates(self, lat: Floats, lon: Floats, first: int = 0, *, refuse: bool = True) -> Floats:
+    def coordinates(self, lat: Floats, lon: Floats, first: int | None = 0, *, refuse: bool = True) -> Floats:
         """Metres along the axes of the grid, before rounding."""
 
     def from_grid(self, points: Integers) -> tuple[Floats, Floats]:
@@ -129,7 +130,7 @@ class Around:
         """Grid points from the centre to the edge of the region."""
         return int(self.reach / self.step)
 
-    def coordinates(self, lat: Floats, lon: Floats, first: int = 0, *, refuse: bool = True) -> Floats:
+    def coordinates(self, lat: Floats, lon: Floats, first: int | None = 0, *, refuse: bool = True) -> Floats:
         """Metres to the east and north of the centre; InputError names the first row outside the region."""
         check_degrees(lat, lon, first)
         centre, axes = self._axes
@@ -138,13 +139,13 @@ class Around:
         outside = np.flatnonzero((np.abs(local[..., :2]).max(axis=-1) > most) | (local[..., 2] < -EQUATOR))
         if outside.size and refuse:
             raise InputError(
-                f"row {first + int(outside[0]) + 1} is outside the region",
+                f"{row_name(first, int(outside[0]))} is outside the region",
                 detail=f"The region reaches {show(self.reach)} m to each side of {show(self.lat)},{show(self.lon)}.",
                 hint="Choose the region from public knowledge, or leave it out to use the worldwide grid.",
             )
         return np.asarray(local[..., :2])
 
-    def to_grid(self, lat: Floats, lon: Floats, first: int = 0, *, refuse: bool = True) -> Integers:
+    def to_grid(self, lat: Floats, lon: Floats, first: int | None = 0, *, refuse: bool = True) -> Integers:
         """The nearest grid point of the region."""
         steps = np.rint(self.coordinates(lat, lon, first, refuse=refuse) / float(self.step)).astype(np.int64)
         return np.clip(steps, -self.steps, self.steps)
@@ -176,12 +177,12 @@ class Worldwide:
         if self.step > FARTHEST:
             raise InputError(f"a grid step is at most {FARTHEST // 1000} km")
 
-    def coordinates(self, lat: Floats, lon: Floats, first: int = 0, *, refuse: bool = True) -> Floats:  # noqa: ARG002  as in a plane
+    def coordinates(self, lat: Floats, lon: Floats, first: int | None = 0, *, refuse: bool = True) -> Floats:  # noqa: ARG002  as in a plane
         """Earth-centred metres; no position is outside."""
         check_degrees(lat, lon, first)
         return to_metres(lat, lon)
 
-    def to_grid(self, lat: Floats, lon: Floats, first: int = 0, *, refuse: bool = True) -> Integers:  # noqa: ARG002  as in a plane
+    def to_grid(self, lat: Floats, lon: Floats, first: int | None = 0, *, refuse: bool = True) -> Integers:  # noqa: ARG002  as in a plane
         """The nearest grid point."""
         return np.rint(self.coordinates(lat, lon, first) / float(self.step)).astype(np.int64)
 

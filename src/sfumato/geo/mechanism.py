@@ -81,14 +81,18 @@ class LocationMechanism:
         """The noise, in grid steps."""
         return LatticeNoise(self.inner.over(1 / self.frame.step).epsilon, self.frame.dimensions)
 
-    def report_many(self, lat: Any, lon: Any, bits: Bits | None = None, *, first: int = 0) -> tuple[Floats, Floats]:
-        """A report for each position, drawn independently: each costs the level once. `first` counts rows before."""
+    def report_many(
+        self, lat: Any, lon: Any, bits: Bits | None = None, *, first: int | None = 0
+    ) -> tuple[Floats, Floats]:
+        """A report for each position, drawn independently: each costs the level once. `first` counts rows before;
+        None: this is one position, not a row of a file.
+        """
         points = self.frame.to_grid(np.asarray(lat, np.float64), np.asarray(lon, np.float64), first)
         return self.frame.from_grid(points + self.noise.sample(len(points), bits))
 
     def report(self, lat: Any, lon: Any, bits: Bits | None = None) -> tuple[float, float]:
         """A report for one position."""
-        out = self.report_many([float(lat)], [float(lon)], bits)
+        out = self.report_many([float(lat)], [float(lon)], bits, first=None)
         return float(out[0][0]), float(out[1][0])
 
 

@@ -20,6 +20,8 @@ from sfumato.geo.mechanism import LocationMechanism
 from sfumato.types import certainty, sized
 
 Floats = NDArray[np.float64]
+FARTHEST = 20_037_509.0
+"""Metres: half of the way around the earth. Whoever asks for so much asks for all of it."""
 
 
 @dataclass(frozen=True)
@@ -76,7 +78,8 @@ def retrieve(mechanism: LocationMechanism, interest: Any, confidence: Any = "0.9
         from the integral over its cell by a factor of at most e^(e c), and so does the normalising sum: the tail of the
         grid law at R is at most e^(2 e c) times that of the continuous law at R - c. Rounding the position adds c,
         rounding of degrees less than 2 cm, a zone its radius, and a plane that touches the earth shortens what lies R
-        off its centre by less than 1 - cos(R/6356 km), for which the radius is stretched.
+        off its centre by less than 1 - cos(R/6356 km), for which the radius is stretched. No place is farther away
+        than half of the way around the earth.
     Reference: Andrés, Bordenabe, Chatzikokolakis, Palamidessi, CCS 2013, section 5 (area of retrieval).
     Checked by: geo::the_area_of_retrieval_is_that_of_the_lecture, geo::everything_of_interest_is_retrieved
     """
@@ -92,7 +95,7 @@ def retrieve(mechanism: LocationMechanism, interest: Any, confidence: Any = "0.9
     reach = float(getattr(frame, "reach", 0)) * sqrt(2)
     bent = (reach + grid) / 6_356_000
     stretch = 1 / np.cos(min(bent, 1.5))
-    return Retrieval(wanted, sure, noise, noise + wanted, float(grid * stretch) + wanted)
+    return Retrieval(wanted, sure, noise, min(noise + wanted, FARTHEST), min(float(grid * stretch) + wanted, FARTHEST))
 
 
 @dataclass(frozen=True)

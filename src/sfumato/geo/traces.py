@@ -152,7 +152,7 @@ class TraceMechanism:
 
     def report(self, person: str, lat: Any, lon: Any) -> TraceStep:
         """The next report of a person; each cost is charged before its draw."""
-        points = self._points([float(lat)], [float(lon)])
+        points = self._points([float(lat)], [float(lon)], None)
         return self._steps([self._next(self.purse, person, points[0])])[0]
 
     def report_many(self, people: Sequence[str], lat: Any, lon: Any) -> list[TraceStep]:
@@ -165,8 +165,9 @@ class TraceMechanism:
             drawn += self.purse.together(partial(self._next_many, rows[first : first + TOGETHER]))
         return self._steps(drawn)
 
-    def _points(self, lat: Any, lon: Any) -> list[Point]:
-        grid = self.mechanism.frame.to_grid(np.asarray(lat, np.float64), np.asarray(lon, np.float64), refuse=False)
+    def _points(self, lat: Any, lon: Any, first: int | None = 0) -> list[Point]:
+        degrees = np.asarray(lat, np.float64), np.asarray(lon, np.float64)
+        grid = self.mechanism.frame.to_grid(*degrees, first, refuse=False)
         return [tuple(point) for point in grid.tolist()]
 
     def _next_many(self, rows: Sequence[tuple[str, Point]], purse: Purse) -> list[_Drawn]:

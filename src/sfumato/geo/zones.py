@@ -45,6 +45,8 @@ class Zone:
         for name, what in (("lat", "latitude"), ("lon", "longitude")):
             object.__setattr__(self, name, as_written(getattr(self, name), what))
         object.__setattr__(self, "radius", positive(self.radius, "radius of a zone"))
+        if not (abs(self.lat) <= 90 and abs(self.lon) <= 180):
+            raise InputError("the centre of a zone is not a valid position", hint="Write latitude,longitude,metres.")
         if self.radius > 50_000:
             raise InputError("a zone has a radius of at most 50 km")
 
@@ -85,7 +87,11 @@ class Zoned:
     def _discs(self) -> list[tuple[Floats, float]]:
         """Centres and radii along the axes of the frame; refused where they are too near to each other."""
         lat, lon = (np.array([float(getattr(zone, name)) for zone in self.zones]) for name in ("lat", "lon"))
-        discs = list(zip(self.frame.coordinates(lat, lon), [float(z.radius) for z in self.zones], strict=True))
+        try:
+            centres = self.frame.coordinates(lat, lon)
+        except InputError as error:
+            raise InputError("the centre of a zone is outside the region", detail=error.detail) from None
+        discs = list(zip(centres, [float(z.radius) for z in self.zones], strict=True))
         for i, (centre, radius) in enumerate(discs):
             for other, size in discs[:i]:
                 if np.linalg.norm(centre - other) < PULL * (radius + size):
@@ -96,7 +102,7 @@ class Zoned:
                     )
         return discs
 
-    def coordinates(self, lat: Floats, lon: Floats, first: int = 0, *, refuse: bool = True) -> Floats:
+    def coordinates(self, lat: Floats, lon: Floats, first: int | None = 0, *, refuse: bool = True) -> Floats:
         """Coordinates of the frame, with zones pulled to their centres."""
         points = np.array(self.frame.coordinates(lat, lon, first, refuse=refuse))
         for centre, radius in self._discs:
@@ -107,7 +113,7 @@ class Zoned:
             points[near] = centre + apart[near] * (moved / np.maximum(far[near], 1e-9))[:, None]
         return points
 
-    def to_grid(self, lat: Floats, lon: Floats, first: int = 0, *, refuse: bool = True) -> Integers:
+    def to_grid(self, lat: Floats, lon: Floats, first: int | None = 0, *, refuse: bool = True) -> Integers:
         """The nearest grid point."""
         return np.rint(self.coordinates(lat, lon, first, refuse=refuse) / float(self.step)).astype(np.int64)
 

@@ -23,11 +23,12 @@ from __future__ import annotations
 
 import fcntl
 import os
+import shutil
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
-from sfumato.errors import InputError
+from sfumato.errors import CollectionFull, InputError
 from sfumato.files import replace_file, sync_directory
 from sfumato.local.slots import SlotFile, write_whole
 from sfumato.local.task import LocalTask, read_task
@@ -36,6 +37,10 @@ from sfumato.sampling import sample_uniform
 ID = 16
 """Bytes of the id by which a sender can repeat a report."""
 HOME = "collect"
+MOST = 10_000_000
+"""Reports on one task: ten times what a large survey has."""
+SPARE = 1 << 28
+"""Bytes of the disk that reports leave free."""
 _MARK = 16
 _OPEN, _ON_DISK = b"\0", b"\1"
 """Before the mark of a change: it has begun, and the disk has it."""
@@ -70,14 +75,31 @@ class Collection:
                 self._catch_up(lock)
                 fresh = [self._is_new(identity) for identity, _ in records]
                 if any(fresh):
+                    self._check_room()
                     self._mark = os.urandom(_MARK)
                     os.pwrite(lock, _OPEN + self._mark, 0)
                     self._store([i + report for (i, report), new in zip(records, fresh, strict=True) if new])
                     os.pwrite(lock, _ON_DISK, 0)
+            except CollectionFull:  # nothing was written
+                self._seen.difference_update(i for (i, _), new in zip(records, fresh, strict=True) if new)
+                raise
             except BaseException:
                 self._forget()
                 raise
         return fresh
+
+    def _check_room(self) -> None:
+        """Refuse what would be too much, before any of it is written. What is repeated is acknowledged all the same.
+
+        Anybody may send reports, under ids of their own choice: without a limit a stranger could fill the disk, and the
+        ledger is on it.
+        """
+        if len(self._seen) > MOST:
+            raise CollectionFull(
+                f"the task has as many reports as it may have, {MOST:,}", hint="Its owner can plan a new task."
+            )
+        if shutil.disk_usage(self.place).free < SPARE:
+            raise CollectionFull("the collector's disk is nearly full", hint="Send it again later.")
 
     def _is_new(self, identity: bytes) -> bool:
         known = identity in self._seen

@@ -90,7 +90,29 @@ class Device:
                     detail="It is replaced at each report, so that each name would have a budget of its own.",
                     hint="Remove all names but one.",
                 )
-            yield json.loads(self._path.read_text("utf-8")) if self._path.exists() else {"spent": "0", "tasks": {}}
+            yield self._read() if self._path.exists() else {"spent": "0", "tasks": {}}
+
+    def _read(self) -> dict[str, Any]:
+        """The state; a file that is damaged is refused, for what it says that was spent cannot be relied on."""
+        try:
+            state: dict[str, Any] = json.loads(self._path.read_text("utf-8"))
+            sums = [Fraction(state["spent"])]
+            for own in state["tasks"].values():
+                sums.append(Fraction(own["spent"]))
+                counts = list(own["paid"].values())
+                whole = all(type(count) is int and count >= 0 for count in counts)
+                copies = [(bytes.fromhex(one["copy"]), one["cohort"]) for one in own["kept"].values()]
+                if not whole or any(type(cohort) is not int for _, cohort in copies):
+                    raise ValueError("a count is not a whole number")
+            if min(sums) < 0:
+                raise ValueError("a sum is below 0")
+        except (ValueError, KeyError, TypeError, AttributeError, ArithmeticError, RecursionError):
+            raise InputError(
+                f'the device\'s file "{self._path}" is damaged',
+                detail="What was spent is not known, so nothing is reported.",
+                hint="Restore it; a new file would be a new budget.",
+            ) from None
+        return state
 
     def _write(self, state: dict[str, Any]) -> None:
         replace_file(self._path, json.dumps(state).encode())

@@ -37,15 +37,29 @@ def estimate_mean(
         offset, slope = float(part.offset), float(part.slope)
         first += (total - offset * count) / slope
         second += (squares - 2 * offset * total + offset**2 * count) / slope**2
-    mean, z = first / n, quantile(confidence)
+    mean = first / n
+    return mean, *_interval(encoder, (mean, second / n), n, population, confidence)
+
+
+def expected_interval(encoder: Means, n: int, confidence: object) -> tuple[float, float]:
+    """The interval of n people whose numbers are spread evenly over the range, where reports are as expected."""
+    c0, c1, c2 = (float(c) for c in encoder.spread)
+    return _interval(encoder, (0.5, c0 + c1 / 2 + (1 + c2) / 3), n, "fixed", confidence)
+
+
+def _interval(
+    encoder: Means, moments: tuple[float, float], n: int, population: str, confidence: object
+) -> tuple[float, float]:
+    """From the means of n readings and of their squares."""
+    (mean, square), z = moments, quantile(confidence)
     half = allowed_part(z) * _largest_step(encoder) / n
     doubt = sqrt(log(2 / (1 - float(certainty(confidence)))) / (2 * n)) * _largest_square(encoder)
     c0, c1, c2 = (float(c) for c in encoder.spread)
 
     def reach(tried: float) -> float:
-        return half + z * sqrt(_variance((c0, c1, c2), tried, second / n, doubt, population) / n)
+        return half + z * sqrt(_variance((c0, c1, c2), tried, square, doubt, population) / n)
 
-    return mean, _end(mean, -1, reach), _end(mean, 1, reach)
+    return _end(mean, -1, reach), _end(mean, 1, reach)
 
 
 def _end(mean: float, sign: int, reach: Callable[[float], float]) -> float:

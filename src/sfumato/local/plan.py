@@ -1,21 +1,27 @@
 """Which mechanism to use: the expected error of each, before anybody reports.
 
 Comes in: how many values (or a range, or any text), how many people, an epsilon. Goes out: every mechanism that fits,
-the best first. The error is half of a 95 % interval around the share of a rare value (or around a mean, in parts of its
-range); `detectable` is the smallest share that is told from nothing, among all values together at level 5 %, in four of
-five surveys (or the smallest shift of a mean).
+the best first. The error is half of the 95 % interval that `decode` gives, on average: for a value that one person in
+`size` has, for a rare text, or for the mean of numbers that are spread evenly over their range (in parts of it).
+`detectable` is the smallest share that is told from nothing, among all values together at level 5 %, in four of five
+surveys (or the smallest shift of a mean). A value that more people have gets a wider interval where reports are mostly
+true, and so does a mean of numbers at the ends of their range where a bit tells which end is nearer.
 
 Each decoder of texts has its own error. RAPPOR fits all candidates at once, which widens the interval of each; where
 there are too many candidates, half of the cohorts select those that the other half tests. `prefix` must find a text at
 every length, among all children of the prefixes it has kept, and its intervals hold for all texts that it names.
 
-Guarantee: a text with the stated share is named in four of five surveys or more, as far as the normal law holds.
-Proof: a candidate of RAPPOR must be among those selected and pass a test at 0.05/candidates, against random texts that
+Guarantee: a value or text with the stated share is named in four of five surveys or more, as far as the normal law
+holds.
+Proof: the interval of a value ends above 0 where its estimate, one of those that whole reports can give, is above the
+noise at share 0 and the part of a report that intervals allow for; the estimate varies as it does at the share that is
+tried. A candidate of RAPPOR must be among those selected and pass a test at 0.05/candidates, against random texts that
 have some of its bits; the columns of other candidates take their part of the bits. For `prefix`, a share of s leaves at
 most 1/s prefixes that are as frequent, so at most 256/s children are tested at each length, together at 0.05/letters; a
 text must be found at every length, each with probability 0.8^(1/letters).
 Reference: Wang, Li, Jha, IEEE TDSC 2019; Erlingsson, Pihur, Korolova, CCS 2014.
-Checked by: local::a_text_with_the_planned_share_is_named, local::more_candidates_need_a_larger_share
+Checked by: local::a_text_with_the_planned_share_is_named, local::more_candidates_need_a_larger_share,
+local::intervals_of_values_and_means_are_as_wide_as_planned, local::a_value_with_the_planned_share_is_told_from_nothing
 """
 
 from __future__ import annotations
@@ -23,16 +29,20 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from math import hypot, sqrt
+from math import floor, hypot, sqrt
 from statistics import NormalDist
 from typing import Any
 
 import numpy as np
 
 from sfumato.errors import InputError
+from sfumato.local.base import Worth
 from sfumato.local.binomials import log_binomial
+from sfumato.local.dbitflip import BitFlip
 from sfumato.local.decoys import decoys_for
 from sfumato.local.estimates import allowed_part, quantile, score_interval, share_variance
+from sfumato.local.means import expected_interval
+from sfumato.local.numbers import Means
 from sfumato.local.rappor import Rappor
 from sfumato.local.sketch import CountMeanSketch, PrefixExtending
 from sfumato.local.strings import PREFIXES, is_screened, tested_at_once, testing_cohorts
@@ -53,6 +63,8 @@ number of bits: candidates have bits in common (measured).
 _FEWER = 0.07
 """In this part of surveys RAPPOR misses a text that it should name by the normal law (measured)."""
 _NORMAL = NormalDist()
+_QUANTILES = np.array([_NORMAL.inv_cdf((i + 0.5) / 64) for i in range(64)])
+"""Equally likely deviations of an estimate."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +74,8 @@ class LocalPlan:
     encoder: Any
     error: float
     detectable: float
+    share: float | None = None
+    """The share that a value of a list has, for which the error is stated."""
 
     def to_dict(self) -> dict[str, Any]:
         """What `--json` shows of it."""
@@ -69,18 +83,10 @@ class LocalPlan:
             "mechanism": self.encoder.name,
             "epsilon": float(self.encoder.epsilon),
             "error_95": self.error,
+            "error_share": self.share,
             "detectable": self.detectable,
             "bytes": self.encoder.width,
         }
-
-
-def deviation(encoder: Any, users: int) -> float:
-    """The standard deviation of the estimate of a rare value's share, or of a mean in parts of its range."""
-    if encoder.takes == "numbers":
-        c0, c1, c2 = (float(c) for c in encoder.spread)
-        return sqrt(max(float(c0 + c1 * u + c2 * u * u) for u in np.linspace(0, 1, 101)) / users)
-    variance = float(share_variance(encoder.worth, 0.0, users, "fixed"))
-    return sqrt(variance + (encoder.collision_spread if isinstance(encoder, CountMeanSketch) else 0.0))
 
 
 def weigh(encoder: Any, users: int, candidates: int) -> LocalPlan:
@@ -90,16 +96,62 @@ def weigh(encoder: Any, users: int, candidates: int) -> LocalPlan:
         return _weigh_prefix(encoder, users)
     if isinstance(encoder, Rappor):
         return _weigh_rappor(encoder, users, candidates)
-    spread, needed = deviation(encoder, users), _needed(candidates)
-    near, far = (_corrected(encoder, users, z) for z in (quantile(0.95), needed))
-    return LocalPlan(encoder, near + quantile(0.95) * spread, far + (needed + _NORMAL.inv_cdf(_POWER)) * spread)
+    if isinstance(encoder, CountMeanSketch):
+        return _weigh_sketch(encoder, users, candidates)
+    if encoder.takes == "numbers":
+        return _weigh_mean(encoder, users)
+    share = 1 / encoder.size
+    return LocalPlan(encoder, _half(encoder.worth, share, users), _seen_value(encoder, users, candidates), share)
 
 
-def _corrected(encoder: Any, users: int, z: float) -> float:
-    """The part of an interval that is not noise: collisions of a sketch come in steps, which intervals include."""
-    if not isinstance(encoder, CountMeanSketch):
-        return 0.0
-    return allowed_part(z) * (float(encoder.worth.high - encoder.worth.low) / users + encoder.collision_step)
+def _half(worth: Worth, share: float, users: int) -> float:
+    """Half of a 95 % interval, over the estimates that surveys give where a value has this share."""
+    spread = sqrt(float(share_variance(worth, share, users, "fixed")))
+    low, high = score_interval(worth, share + spread * _QUANTILES, users, "fixed", quantile(1 - _LEVEL))
+    return float((high - low).mean()) / 2
+
+
+def _seen_value(encoder: Any, users: int, tests: int) -> float:
+    """The share of so many people that the interval of a value, at the level of all tests together, is above 0."""
+    worth, z = encoder.worth, _needed(tests)
+    low, step = float(worth.low), float(worth.high - worth.low) / users
+    limit = allowed_part(z) * step + z * sqrt(float(share_variance(worth, 0.0, users, "fixed")))
+    if not isinstance(encoder, BitFlip):  # its reports have several weights, so that estimates lie close together
+        limit = low + step * (floor((limit - low) / step) + 0.5)  # between two numbers of reports that support a value
+
+    def power(people: int) -> float:
+        share = people / users
+        spread = sqrt(float(share_variance(worth, min(share, 1.0), users, "fixed")))
+        return _NORMAL.cdf((share - limit) / spread)
+
+    most = 1
+    while power(most) < _POWER:
+        most *= 2
+    return bisect_left(range(most), _POWER, key=power) / users
+
+
+def _weigh_mean(encoder: Means, users: int) -> LocalPlan:
+    """What `estimate_mean` gives where the numbers are spread evenly over the range."""
+    low, high = expected_interval(encoder, users, 1 - _LEVEL)
+    near, _ = expected_interval(encoder, users, 1 - 2 * _LEVEL)
+    c0, c1, c2 = (float(c) for c in encoder.spread)
+    spread = sqrt((c0 + c1 / 2 + c2 / 3) / users)
+    return LocalPlan(encoder, (high - low) / 2, 0.5 - near + _NORMAL.inv_cdf(_POWER) * spread)
+
+
+def _weigh_sketch(encoder: CountMeanSketch, users: int, candidates: int) -> LocalPlan:
+    """What `estimate_sketch` gives for a rare text, where one other text is everybody's."""
+    worth, z, needed = encoder.worth, quantile(1 - _LEVEL), _needed(candidates)
+    spread = sqrt(float(share_variance(worth, 0.0, users, "fixed")) + encoder.collision_spread)
+    step = float(worth.high - worth.low) / users + encoder.collision_step
+    limit = allowed_part(needed) * step + needed * spread
+
+    def power(share: float) -> float:
+        own = float(share_variance(worth, min(share, 1.0), users, "fixed")) + encoder.collision_spread
+        return _NORMAL.cdf((share - limit) / sqrt(own))
+
+    error = allowed_part(z) * step + z * spread
+    return LocalPlan(encoder, error, _least(power, 2 * limit + 40 * sqrt(float(max(worth.own, worth.other)) / users)))
 
 
 def _needed(tests: float) -> float:
@@ -189,8 +241,11 @@ def plans(
     bits: int = 32,
     only: str | None = None,
     candidates: int = CANDIDATES,
+    lifetime: object | None = None,
 ) -> list[LocalPlan]:
-    """All mechanisms for this kind of value, the best first; or one of them. `candidates` is for texts."""
+    """All mechanisms for this kind of value, the best first; or one of them. `candidates` is for texts, and `lifetime`
+    is what all reports of a device by RAPPOR may cost.
+    """
     if only is not None and only not in ENCODERS:
         raise InputError(f'there is no mechanism "{only}"', hint=f"There are {', '.join(ENCODERS)}.")
     if only is not None and ENCODERS[only].takes != takes:
@@ -198,7 +253,7 @@ def plans(
     weighed, refusals = [], []
     for name in [only] if only else _kinds(takes, size):
         try:
-            encoder = _planned(name, size, epsilon, bits)
+            encoder = _planned(name, size, epsilon, bits, lifetime)
             if only or encoder.width <= _LONGEST:
                 weighed.append(weigh(encoder, users, {"numbers": 1, "strings": candidates}.get(takes, size)))
         except InputError as error:
@@ -214,9 +269,11 @@ def _kinds(takes: str, size: int) -> Iterable[str]:
     return [name for name in names if name != left_out]
 
 
-def _planned(name: str, size: int, epsilon: object, bits: int) -> Any:
+def _planned(name: str, size: int, epsilon: object, bits: int, lifetime: object | None = None) -> Any:
     kind = ENCODERS[name]
     make: Callable[..., Any] = kind.planned
+    if kind is Rappor:
+        return make(epsilon, lifetime, bits=bits)
     return make(size, epsilon, bits) if kind.takes == "values" else make(epsilon, bits=bits)
 
 

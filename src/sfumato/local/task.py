@@ -25,18 +25,21 @@ import tomllib
 from collections.abc import Iterable
 from dataclasses import dataclass, fields
 from datetime import UTC, date, datetime
+from decimal import Decimal
 from fractions import Fraction
+from numbers import Real
 from typing import Any
 
 import numpy as np
 
 from sfumato.accounting import Pure
+from sfumato.csv_rows import number
 from sfumato.errors import BudgetError, InputError
 from sfumato.local.rappor import Rappor
 from sfumato.local.table import ENCODERS
 from sfumato.local.tape import Indices, Octets, SystemTape, Tape
 from sfumato.reals import round_up
-from sfumato.types import as_written, positive, show, whole
+from sfumato.types import as_written, show, sized, whole
 
 NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,63}")
 _KEYS = (
@@ -66,6 +69,8 @@ class LocalTask:
     def __post_init__(self) -> None:
         if not NAME.fullmatch(self.name):
             raise InputError(f"a task's name has small letters, digits, - and _, but is {self.name!r}")
+        if self.name == "constructor":  # every object of JavaScript has one
+            raise InputError("a task cannot be named constructor: browsers would refuse it")
         costs = self.encoder.epsilon
         if self.epsilon < costs:
             raise InputError(
@@ -175,10 +180,7 @@ class LocalTask:
         """The nearest point of the grid; numbers outside of the range count as its ends. The browser computes alike."""
         assert self.low is not None
         assert self.high is not None
-        try:
-            numbers = np.array([float(value) for value in values], np.float64)
-        except (TypeError, ValueError):
-            raise InputError(f"row {first} or after it: a value is not a number") from None
+        numbers = np.array([_number(value, row) for row, value in enumerate(values, first)], np.float64)
         if not np.isfinite(numbers).all():
             raise InputError(f"row {first + int(np.flatnonzero(~np.isfinite(numbers))[0])}: the value is not finite")
         low, high = float(self.low), float(self.high)
@@ -210,7 +212,7 @@ def planned_task(name: str, encoder: Any, **words: Any) -> LocalTask:
     costs = round_up(encoder.epsilon)
     lifetime = words.pop("lifetime", None)
     once = encoder.permanent if isinstance(encoder, Rappor) else costs
-    return LocalTask(name, encoder, costs, once if lifetime is None else positive(lifetime, "lifetime"), **words)
+    return LocalTask(name, encoder, costs, once if lifetime is None else sized(lifetime, "lifetime"), **words)
 
 
 def parameters(encoder: Any) -> dict[str, int]:
@@ -229,6 +231,18 @@ def _is_range(low: Fraction, high: Fraction) -> bool:
         return 0 < float(high) - float(low) < float("inf")
     except OverflowError:
         return False
+
+
+def _number(value: Any, row: int) -> float:
+    """A number, or a text that writes one: the grammar is that of the browser client."""
+    try:
+        if isinstance(value, str):
+            return number(value)
+        if isinstance(value, Real | Decimal) and not isinstance(value, bool):
+            return float(value)
+    except (ValueError, OverflowError):
+        pass
+    raise InputError(f"row {row}: the value is not a number", hint="Write decimals with a point.")
 
 
 def _text(value: Any, row: int) -> str:
@@ -257,8 +271,8 @@ def read_task(text: str) -> LocalTask:
     return LocalTask(
         name=_string(document, "name"),
         encoder=_encoder(document),
-        epsilon=positive(_need(document, "epsilon"), "epsilon"),
-        lifetime=positive(document.get("lifetime", _need(document, "epsilon")), "lifetime"),
+        epsilon=sized(_need(document, "epsilon"), "epsilon"),
+        lifetime=sized(document.get("lifetime", _need(document, "epsilon")), "lifetime"),
         values=_values(document),
         low=None if "low" not in document else as_written(document["low"], "low"),
         high=None if "high" not in document else as_written(document["high"], "high"),

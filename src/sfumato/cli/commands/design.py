@@ -109,7 +109,7 @@ def _channel(
     from sfumato.cli.design import run_channel
     from sfumato.cli.design_common import PlotTarget
 
-    run_channel(mechanism, words, every_pair=pairs, drawn=PlotTarget(plot, svg), as_json=json)
+    run_channel(mechanism, words, every_pair=pairs, drawn=PlotTarget(plot, svg, mechanism), as_json=json)
 
 
 @design.command(
@@ -127,7 +127,7 @@ def _posterior(
     from sfumato.cli.design_common import PlotTarget
     from sfumato.cli.design_posterior import run_posterior
 
-    run_posterior(mechanism, words, drawn=PlotTarget(plot, svg), as_json=json)
+    run_posterior(mechanism, words, drawn=PlotTarget(plot, svg, mechanism), as_json=json)
 
 
 @design.command(
@@ -145,7 +145,7 @@ def _utility(
     from sfumato.cli.design_common import PlotTarget
     from sfumato.cli.design_utility import run_utility
 
-    run_utility(mechanism, words, drawn=PlotTarget(plot, svg), as_json=json)
+    run_utility(mechanism, words, drawn=PlotTarget(plot, svg, mechanism), as_json=json)
 
 
 @design.command(
@@ -191,7 +191,7 @@ def _optimal(
     from sfumato.cli.design_common import PlotTarget
     from sfumato.cli.design_optimal import run_optimal
 
-    run_optimal(problem, words, drawn=PlotTarget(plot, svg), as_json=json)
+    run_optimal(problem, words, drawn=PlotTarget(plot, svg, problem), as_json=json)
 
 
 @design.command(

@@ -25,7 +25,10 @@ Centre = Annotated[
         "--around", metavar="LAT,LON", help="A public place near all points; needs less noise than a worldwide grid."
     ),
 ]
-Reach = Annotated[str, typer.Option("--reach", metavar="METRES", help="With --around: how far points may be from it.")]
+Reach = Annotated[
+    str | None,
+    typer.Option("--reach", metavar="METRES", help="With --around: how far points may be from it (default: 500000)."),
+]
 GridCells = Annotated[str, typer.Option("--grid", metavar="COLSxROWS", help="The cells, for example 9x9.")]
 PriorFile = Annotated[
     Path | None,
@@ -43,7 +46,8 @@ Lon = Annotated[str | None, typer.Option("--lon", metavar="COLUMN", help="The co
         "are named by --keep: times, altitudes and speeds also reveal where somebody was. Without --around the grid is "
         "worldwide and reports are 18 % farther away. Columns whose names leave doubt (x, y, gps_lat) need --lat and "
         "--lon, or a confirmation on the terminal or by --yes. With --budget each person's positions are a trace: the "
-        "last report is repeated while a private test finds it near, and held once the budget is spent.",
+        "last report is repeated while a private test finds it near, and held once the budget is spent. One position "
+        "with --budget and --ledger is the next of a trace; once the budget is spent it is refused.",
         'sfumato geo obfuscate 48.8584,2.2945 --level "ln 4" --radius 200',
     ),
 )
@@ -57,7 +61,7 @@ def _obfuscate(
     lon: Lon = None,
     grid: Step = None,
     around: Centre = None,
-    reach: Reach = "500000",
+    reach: Reach = None,
     zone: Annotated[
         list[str] | None,
         typer.Option("--zone", metavar="LAT,LON,METRES", help="Positions inside are treated as one; may be repeated."),
@@ -66,8 +70,9 @@ def _obfuscate(
         str | None, typer.Option("--keep", metavar="A,B", help="Other columns to keep; all keeps every one.")
     ] = None,
     others: Annotated[
-        str, typer.Option("--others", metavar="WORD", help="What to do with other columns: drop or refuse.")
-    ] = "drop",
+        str | None,
+        typer.Option("--others", metavar="WORD", help="What to do with other columns: drop (default) or refuse."),
+    ] = None,
     budget: Annotated[
         str | None, typer.Option("--budget", metavar="L", help="A level for all reports of one person together.")
     ] = None,
@@ -158,7 +163,7 @@ def _retrieve(
     ] = "0.95",
     grid: Step = None,
     around: Centre = None,
-    reach: Reach = "500000",
+    reach: Reach = None,
     places: Annotated[
         Path | None, typer.Option("--places", metavar="FILE", help="A file of places that a service knows.")
     ] = None,

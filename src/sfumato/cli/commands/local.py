@@ -49,7 +49,9 @@ class Correction(StrEnum):
     help=help_of(
         "Choose a mechanism and write a task file.\n\n"
         "--domain or --values is for one value of a list, --range for a number, --strings for any text. "
-        "The error is half of a 95 % interval; `detectable` is the smallest share that can be distinguished from zero.",
+        "The error is half of the 95 % interval of `decode`: for a value that one person in D has, for a rare text, or "
+        "for answers that are spread evenly over the range. `detectable` is the smallest share that can be "
+        "distinguished from zero in four of five surveys, among all values or texts together.",
         "sfumato local plan --values north,east,south,west --users 4000 --epsilon 1 --task area.toml",
     ),
 )

@@ -1,79 +1,48 @@
-"""CSV files of points, read and written a batch at a time.
-
-The delimiter is found in the header line, outside of quotes.
-"""
+"""CSV files of points, read and written a batch at a time."""
 
 from __future__ import annotations
 
 import csv
-import io
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from itertools import islice
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from sfumato.csv_rows import CsvRows, number
 from sfumato.errors import InputError
 from sfumato.geo.files.columns import ColumnChoice, Columns, decide
 from sfumato.geo.files.streams import Batch, Floats
 
-_ROWS = 50_000
-_DELIMITERS = ",;\t|"
-_HEADER = 1 << 16
-"""A quoted name that is still open after so many characters is not read on."""
-
 
 def open_csv(path: Path, choice: ColumnChoice) -> tuple[Columns, Iterator[Batch], dict[str, Any]]:
     """The plan for the columns, the batches, and how the file is written."""
-    with path.open(newline="", encoding="utf-8-sig") as file:
-        line = file.readline()
-        while line.count('"') % 2 and len(line) < _HEADER and (more := file.readline()):
-            line += more
-    delimiter = max(_DELIMITERS, key="".join(line.split('"')[::2]).count)
-    names = next(csv.reader(io.StringIO(line, newline=""), delimiter=delimiter), [])
-    if not names:
-        raise InputError(f'"{path.name}" is empty', hint="The first line of a CSV file names its columns.")
-    columns = decide(names, choice)
-    return columns, _batches(path, delimiter, names, columns), {"delimiter": delimiter}
+    file = CsvRows.open(path)
+    columns = decide(file.names, choice)
+    return columns, _batches(file, columns), {"delimiter": file.delimiter}
 
 
-def _batches(path: Path, delimiter: str, names: list[str], columns: Columns) -> Iterator[Batch]:
-    lat, lon = names.index(columns.lat), names.index(columns.lon)
-    others = [names.index(name) for name in columns.kept]
-    with path.open(newline="", encoding="utf-8-sig") as file:
-        reader = csv.reader(file, delimiter=delimiter)
-        next(reader)
-        done = 0
-        while rows := list(islice(reader, _ROWS)):
-            rows = [row for row in rows if row]
-            if not rows:
-                continue
-            if any(len(row) != len(names) for row in rows):
-                row = next(i for i, row in enumerate(rows) if len(row) != len(names))
-                raise InputError(
-                    f"row {done + row + 1} has {len(rows[row])} fields, but there are {len(names)} columns"
-                )
-            yield Batch(
-                _degrees(rows, lat, done), _degrees(rows, lon, done), [[row[i] for i in others] for row in rows], done
-            )
-            done += len(rows)
+def _batches(file: CsvRows, columns: Columns) -> Iterator[Batch]:
+    lat, lon = file.names.index(columns.lat), file.names.index(columns.lon)
+    others = [file.names.index(name) for name in columns.kept]
+    for done, rows in file.batches():
+        yield Batch(
+            _degrees(rows, lat, done), _degrees(rows, lon, done), [[row[i] for i in others] for row in rows], done
+        )
 
 
 def _degrees(rows: list[list[str]], place: int, done: int) -> Floats:
-    try:
-        return np.array([row[place] for row in rows], dtype=object).astype(np.float64)
-    except ValueError:
-        for i, row in enumerate(rows):
-            try:
-                float(row[place])
-            except ValueError:
-                raise InputError(
-                    f"row {done + i + 1} has no position",
-                    hint="Positions are decimal degrees; remove rows without one.",
-                ) from None
-        raise
+    degrees = np.empty(len(rows))
+    for i, row in enumerate(rows):
+        try:
+            degrees[i] = number(row[place])
+        except ValueError:
+            raise InputError(
+                f"row {done + i + 1} has no position",
+                hint="Positions are decimal degrees with a point; remove rows without one.",
+            ) from None
+    return degrees
 
 
 @contextmanager

@@ -74,10 +74,13 @@ def _point(feature: dict[str, Any], number: int) -> tuple[float, float]:
             f"feature {number} is {kind}, not a Point",
             hint="Only points are protected one by one; each vertex of a line or polygon would be a report of its own.",
         )
+    coordinates = geometry.get("coordinates")
+    numbers = coordinates[:2] if isinstance(coordinates, list) else []
+    if len(numbers) < 2 or any(isinstance(x, bool) or not isinstance(x, int | float) for x in numbers):
+        raise InputError(f"feature {number} has no position")
     try:
-        x, y = geometry["coordinates"][:2]
-        return float(x), float(y)
-    except (TypeError, ValueError, KeyError):
+        return float(numbers[0]), float(numbers[1])
+    except OverflowError:
         raise InputError(f"feature {number} has no position") from None
 
 
@@ -87,7 +90,11 @@ def _features(path: Path, beside: dict[str, None]) -> Iterator[dict[str, Any]]:
         text = _Text(file, path.name, beside)
         text.skip("{")
         listed = text.seek_features()
-        yield from text.values(listed=listed)
+        for number, feature in enumerate(text.values(listed=listed), 1):
+            for member in ("geometry", "properties"):
+                if not isinstance(feature.get(member), dict | None):
+                    raise InputError(f"the {member} of feature {number} is not an object")
+            yield feature
 
 
 class _Text:
@@ -170,8 +177,22 @@ class _Text:
                 if not self.more():
                     raise self.fail() from None
                 continue
+            except (ValueError, RecursionError):  # a number of thousands of digits, thousands of brackets
+                raise self.fail() from None
             if end < len(self.held) or not self.more():  # a number may go on in the next chunk
+                self.check_text(value, self.held[at:end])
                 return value, end
+
+    def check_text(self, value: Any, written: str) -> None:
+        """Refuse half of a letter, which JSON can write and no file can hold."""
+        if "\\ud" not in written and "\\uD" not in written:
+            return
+        try:
+            json.dumps(value, ensure_ascii=False).encode()
+        except UnicodeEncodeError:
+            raise InputError(
+                f'"{self.name}" holds half of a letter', detail="A \\ud800 to \\udfff stands alone.", hint="Remove it."
+            ) from None
 
     def values(self, *, listed: bool) -> Iterator[dict[str, Any]]:
         """The features: up to the bracket that closes their list, or else up to the end of the text."""

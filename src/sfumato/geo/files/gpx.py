@@ -16,6 +16,7 @@ from xml.sax.saxutils import escape
 
 import numpy as np
 
+from sfumato.csv_rows import number
 from sfumato.errors import InputError
 from sfumato.geo.files.columns import ColumnChoice, Columns, decide
 from sfumato.geo.files.streams import Batch, Floats, Write
@@ -68,7 +69,7 @@ class _GpxReader:
         if tag in _POINTS:
             self.children = {}
             try:
-                lat, lon = float(attributes["lat"]), float(attributes["lon"])
+                lat, lon = number(attributes["lat"]), number(attributes["lon"])
             except (KeyError, ValueError):
                 raise InputError(f"point {self.done + len(self.lat) + 1} has no position") from None
             self.lat.append(lat)
@@ -130,7 +131,7 @@ def _parsed(path: Path, reader: _GpxReader) -> Iterator[Batch]:
             chunk = file.read(_CHUNK)
             try:
                 parser.Parse(chunk, not chunk)
-            except expat.ExpatError as error:
+            except (expat.ExpatError, LookupError, ValueError) as error:  # also encodings that nobody knows
                 raise InputError(f'"{path.name}" is not XML', detail=str(error)) from None
             open_point = bool(_POINTS & set(reader.tags))
             if not open_point and (len(reader.lat) >= _ROWS or not chunk):

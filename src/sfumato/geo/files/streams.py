@@ -153,12 +153,7 @@ def obfuscate_file(
         raise InputError("the result would replace the file that is read", hint="Write to another file.")
     _, writer = _format(target)
     columns, batches, how = opened or open_points(source, choice)
-    written = columns
-    converted: Callable[[Batch], Batch] = _same
-    if _format(target) != _format(source):
-        from sfumato.geo.files.kept_columns import convert
-
-        written, how, converted = convert(columns, _kind(source), _kind(target))
+    written, how, converted = _converted(source, target, columns, how)
     if target.suffix.lower() == ".geoparquet" and not how.get("geometry"):
         how = how | {"geometry": "geometry"}
     draw = report or (lambda batch: mechanism.report_many(batch.lat, batch.lon, first=batch.done))
@@ -171,7 +166,9 @@ def obfuscate_file(
     try:
         with writer(part, written, **how) as write:
             for batch in batches:
-                write(converted(batch), *draw(batch))
+                with _one_error(source):
+                    kept = converted(batch)
+                write(kept, *draw(batch))
                 order.look(batch)
                 rows += len(batch.lat)
                 if progress is not None:
@@ -182,16 +179,46 @@ def obfuscate_file(
     return Obfuscated(rows, columns, _remarks(columns, order.sorted_by(rows)))
 
 
-def persons_of(batch: Batch, columns: Columns, name: str) -> list[Any]:
-    """The values of a kept column, whatever the format."""
-    if isinstance(batch.rest, list) and batch.rest and isinstance(batch.rest[0], list):
-        place = columns.kept.index(name)
-        return [row[place] for row in batch.rest]
-    if isinstance(batch.rest, list) and batch.rest and isinstance(batch.rest[0], dict):
-        return [row["properties"].get(name, row.get(name)) for row in batch.rest]
+def _converted(
+    source: Path, target: Path, columns: Columns, how: dict[str, Any]
+) -> tuple[Columns, dict[str, Any], Callable[[Batch], Batch]]:
+    """The columns as another format names them, how it is written, and a batch as it writes it."""
+    if _format(target) == _format(source):
+        return columns, how, _same
+    from sfumato.geo.files.kept_columns import convert
+
+    return convert(columns, _kind(source), _kind(target))
+
+
+def check_file(
+    source: Path, target: Path, mechanism: LocationMechanism, choice: ColumnChoice, person: str | None
+) -> None:
+    """Refuse what `obfuscate_file` would refuse in any row, and rows without a person, before anything is spent."""
+    if person is not None and _kind(source) == "gpx":
+        raise InputError("this format has no column for people", hint="Leave out --person: the file is one person's.")
+    columns, batches, how = open_points(source, choice)
+    _, _, converted = _converted(source, target, columns, how)
+    for batch in batches:
+        mechanism.frame.coordinates(batch.lat, batch.lon, batch.done, refuse=False)
+        with _one_error(source):
+            converted(batch)
+            if person is not None:
+                persons_of(batch, columns, person)
+
+
+def persons_of(batch: Batch, columns: Columns, name: str) -> list[str]:
+    """The values of a kept column, whatever the format, as names of people. A row without one has no budget."""
     if hasattr(batch.rest, "column"):
-        return list(batch.rest.column(name).to_pylist())
-    raise InputError("this format has no column for people", hint="Leave out --person: the file is one person's.")
+        values = list(batch.rest.column(name).to_pylist())
+    elif batch.rest and isinstance(batch.rest[0], dict):
+        values = [row["properties"].get(name, row.get(name)) for row in batch.rest]
+    else:
+        place = columns.kept.index(name)
+        values = [row[place] for row in batch.rest]
+    for i, value in enumerate(values):
+        if value is None or str(value).strip() in ("", "nan"):
+            raise InputError(f"row {batch.done + i + 1} names no person", hint=f'Give each row its "{name}".')
+    return [str(value) for value in values]
 
 
 def _remarks(columns: Columns, by: list[str]) -> tuple[str, ...]:

@@ -1,7 +1,8 @@
 """Errors over HTTP: five fields as JSON, and the status code that programs look at first.
 
 Comes in: an error of the house, or one that only HTTP knows (no such page, a body that is too long). Goes out: a
-response. 400 the request, 401 who, 402 budget, 403 not allowed, 422 other refusals, 503 engine or ledger.
+response. 400 the request, 401 who, 402 budget, 403 not allowed, 422 other refusals, 503 engine or ledger, 507 a
+collector without room.
 """
 
 from __future__ import annotations
@@ -13,7 +14,16 @@ from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import Response
 
-from sfumato.errors import BudgetError, EngineError, InputError, LedgerError, PolicyError, QueryError, SfumatoError
+from sfumato.errors import (
+    BudgetError,
+    CollectionFull,
+    EngineError,
+    InputError,
+    LedgerError,
+    PolicyError,
+    QueryError,
+    SfumatoError,
+)
 
 _STATUS = {
     "42501": 403,
@@ -60,8 +70,8 @@ def status_of(error: SfumatoError) -> int:
         return 402
     if isinstance(error, EngineError | LedgerError) and error.sqlstate != "XX000":
         return 503
-    if error.sqlstate in _STATUS:
-        return _STATUS[error.sqlstate]
+    if isinstance(error, CollectionFull) or error.sqlstate in _STATUS:
+        return 507 if isinstance(error, CollectionFull) else _STATUS[error.sqlstate]
     if isinstance(error, PolicyError):  # on the owner's pages: a policy or its files, not the request
         return 422
     if isinstance(error, QueryError):  # a parameter beside the question is the request's; what is in it, the question's
