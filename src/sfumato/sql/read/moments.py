@@ -34,7 +34,7 @@ _ZONE = (
 )
 _LONGEST = 60
 """Characters of a written moment: what is longer is matched with nothing."""
-_COMPACT = re.compile(r"(\d{8})[Tt](\d{2})(\d{2})(\d{2})?((?:[.,]\d+)?[ ]*[Zz+-]?[\d:]*)", re.ASCII)
+_COMPACT = re.compile(r"(\d{8})[Tt](\d{2})(\d{2})(\d{2})?((?:[.,]\d++)?[ ]*+[Zz+-]?[\d:]*+)", re.ASCII)
 """ISO 8601 without signs between its parts."""
 _OF_DATE = re.compile(
     rf"{_WORD}[ ]+(\d{{1,2}})[ ]+(\d{{1,2}}:\d{{2}}(?::\d{{2}})?)[ ]+(?:([A-Za-z+-][A-Za-z0-9+:-]*)[ ]+)?(\d{{4}})",
@@ -67,10 +67,7 @@ def read_timestamp(text: str, *, in_utc: bool = False) -> datetime | None:
     """
     if text.strip().lower() == "epoch":
         return datetime(1970, 1, 1)  # noqa: DTZ001  times have no zone here
-    if len(text) > _LONGEST:
-        return None
-    text = _in_order(text)
-    found = next((match for match in (form.fullmatch(text) for form in _FORMS) if match), None)
+    found = _form_of(text) if len(text) <= _LONGEST else None
     if found is None:
         return None
     parts = found.groupdict()
@@ -120,6 +117,12 @@ def _month(word: str) -> int:
     if not found:
         raise ValueError(word)
     return found[0]
+
+
+def _form_of(text: str) -> re.Match[str] | None:
+    """The parts of a text by the first form that it has."""
+    text = _in_order(text)
+    return next((match for match in (form.fullmatch(text) for form in _FORMS) if match), None)
 
 
 def _in_order(text: str) -> str:
