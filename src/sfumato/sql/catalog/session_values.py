@@ -81,7 +81,7 @@ def session_values(text: str, known: CatalogNames, alone: Callable[[str], bool])
     if queries and any(isinstance(node, exp.Column) for node in rest):  # it may be about the row around it
         return None
     columns = [exp.alias_(copied(call), f"c{number}", copy=False) for number, call in enumerate(calls)]
-    return SessionValues(exp.select(*columns).sql(dialect="postgres"), tree, calls, _columns(tree, calls))
+    return SessionValues(exp.Select(expressions=columns).sql(dialect="postgres"), tree, calls, _columns(tree, calls))
 
 
 def _computes(node: Any) -> bool:

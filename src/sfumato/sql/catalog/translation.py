@@ -125,7 +125,7 @@ def _housed(tree: exp.Query) -> dict[str, str]:
             table.set("catalog", None)
         elif isinstance(table.this, exp.StringToArray):  # a function that gives one value is a relation of one row
             name = table.alias or "string_to_array"
-            only = exp.select(exp.alias_(copied(table.this), name, copy=False))
+            only = exp.Select(expressions=[exp.alias_(copied(table.this), name, copy=False)])
             table.replace(exp.Subquery(this=only, alias=exp.TableAlias(this=exp.to_identifier(name))))
         elif isinstance(table.this, exp.Func):
             table.set("db", None)
@@ -162,7 +162,7 @@ def _cast(node: Any, known: CatalogNames) -> exp.Expression:  # noqa: PLR0911  o
     if name in ("varchar", "char", "bpchar") and not array and (length := _length(node.to)) is not None:
         return _of_length(inner, length, filled=name != "varchar")
     if array and isinstance(inner, exp.Literal) and inner.is_string and inner.this.startswith("{"):
-        return exp.cast(_listed(inner.this), f"{_TYPES.get(name, 'VARCHAR')}[]", dialect="duckdb")
+        return exp.cast(_listed(inner.this), f"{_TYPES.get(name, 'VARCHAR')}[]", copy=False, dialect="duckdb")
     if name in _TYPES:
         _check_whole(inner, name)
         return exp.TryCast(this=inner, to=exp.DataType.build(_TYPES[name] + ("[]" if array else ""), dialect="duckdb"))
@@ -192,7 +192,7 @@ def _length(kind: exp.Expression) -> int | None:
 
 def _of_length(text: exp.Expression, length: int, *, filled: bool) -> exp.Expression:
     number = exp.Literal.number(length)
-    whole = exp.cast(text, "VARCHAR", dialect="duckdb")
+    whole = exp.cast(text, "VARCHAR", copy=False, dialect="duckdb")
     if not filled:
         return exp.Anonymous(this="left", expressions=[whole, number])
     return exp.Anonymous(this="rpad", expressions=[whole, number, exp.Literal.string(" ")])
