@@ -63,7 +63,9 @@ class Matcher:
         if self.steps > MOST:
             raise TooMany
 
-    def _seq(self, items: Any, place: int, at: int, flags: int, then: Callable[[int], bool]) -> bool:  # noqa: PLR0911
+    def _seq(  # noqa: PLR0911  one line for each kind of part
+        self, items: Any, place: int, at: int, flags: int, then: Callable[[int], bool]
+    ) -> bool:
         self._tick()
         if place == len(items):
             return then(at)
