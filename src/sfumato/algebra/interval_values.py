@@ -18,10 +18,12 @@ DAY = 86_400_000_000
 YEARS = {"decade": 10, "century": 100, "millennium": 1000}
 """Units of many years. Of an interval they are counted from zero, not from the first year of a calendar."""
 _CYCLE = date(401, 1, 1).toordinal() - date(1, 1, 1).toordinal()
-_PART = r"([+-]? *[0-9]{1,9}) *([A-Za-z]+)"
+_PART = r"([+-]? *+[0-9]{1,9}+) *+([A-Za-z]++)"
 _CLOCK = r"([+-]?)([0-9]{1,7}):([0-5][0-9])(?::([0-5][0-9])(?:\.([0-9]{1,6}))?)?"
-WRITTEN = re.compile(rf" *(?:{_PART}(?: +{_PART})*(?: +{_CLOCK})?|{_CLOCK}) *")
-"""What may stand between the quotes."""
+_WRITTEN = re.compile(rf" *+(?:{_PART}(?: ++{_PART})*+(?: ++{_CLOCK})?|{_CLOCK}) *+")
+"""What may stand between the quotes. No repetition gives back what it took: blanks may stand in many places."""
+LONGEST = 200
+"""Characters of a written interval."""
 
 _UNITS: dict[str, tuple[int, int, int]] = {
     **dict.fromkeys(("year", "years", "yr", "yrs", "y"), (12, 0, 0)),
@@ -85,9 +87,14 @@ def truncated(span: Span, word: str) -> Span | None:
     return Span(span.months, span.days, 0) if word == "day" else None
 
 
+def is_written(text: str) -> bool:
+    """Whether a text has the form of an interval."""
+    return len(text) <= LONGEST and _WRITTEN.fullmatch(text) is not None
+
+
 def read(text: str) -> Span | None:
     """The interval that a text names, within ten thousand years; None for what is not one."""
-    if not WRITTEN.fullmatch(text):
+    if not is_written(text):
         return None
     months = days = microseconds = 0
     for number, word in re.findall(_PART, text):

@@ -11,11 +11,8 @@ from rich.console import Console
 from sfumato.anonymity.inspection import Claims, EarlierRelease, ReleaseFault, ReleaseReport, check_release, claims_of
 from sfumato.anonymity.inspection.canonical import write_canonical
 from sfumato.anonymity.inspection.reading import read_published
-<<<<<<< HEAD
 from sfumato.cli.anonymize_request import names_in
-=======
 from sfumato.cli.outputs import check_apart
->>>>>>> wt-local
 from sfumato.cli.release_record import CheckedRelease, RecordedReleases, place_of, recorded
 from sfumato.errors import InputError
 from sfumato.server.terminal_output import console, print_json
@@ -36,12 +33,8 @@ def run(
     """Check, print the result, and exit with 1 if there is a fault or something could not be checked."""
     if place_of(release) in map(place_of, earlier):
         raise InputError("--earlier names the release itself", hint="Name the file of an earlier release.")
-<<<<<<< HEAD
-    quasi, sensitive = names_in(words["quasi"] or ""), words["sensitive"]
-=======
     check_apart(canonical, "--canonical", [release, raw, hierarchies, record, *earlier])
-    quasi, sensitive = _names(words["quasi"]), words["sensitive"]
->>>>>>> wt-local
+    quasi, sensitive = names_in(words["quasi"] or ""), words["sensitive"]
     known = RecordedReleases(list(map(EarlierRelease, earlier)), None, hierarchies)
     if record is not None:
         known = recorded(record, CheckedRelease(release, raw, quasi, sensitive, hierarchies, dummies or 0), earlier)

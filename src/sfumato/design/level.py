@@ -17,7 +17,9 @@ from sfumato.mechanisms.metrics import Distance
 from sfumato.reals import Real, as_real, exp, ln, round_down
 from sfumato.types import as_written, positive, show
 
-_LOGARITHM = re.compile(r"(?:(?P<times>[\d./]+)\s*\*?\s*)?(?:ln|log)\s*\(?\s*(?P<odds>[\d./e-]+)\s*\)?", re.IGNORECASE)
+_LOGARITHM = re.compile(
+    r"(?:(?P<times>[\d./]+)\s*+\*?\s*+)?(?:ln|log)\s*+\(?\s*+(?P<odds>[\d./e-]+)\s*+\)?", re.IGNORECASE
+)
 
 FAR = 20_000
 """The largest epsilon times distance."""

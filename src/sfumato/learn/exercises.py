@@ -23,7 +23,8 @@ from sfumato.types import Loss
 _CLOSE = 1e-3
 """How far, in parts of the answer, one may be off: what is written with three digits is right."""
 _FORM = re.compile(
-    r"\s*(ln\s*\(?\s*)?(-?\d+(?:\.\d+)?(?:e-?\d+)?)(?:\s*/\s*(\d+(?:\.\d+)?))?\s*\)?\s*(%?)\s*", re.IGNORECASE
+    r"\s*+(ln\s*+\(?\s*+)?(-?\d++(?:\.\d++)?(?:e-?\d++)?)(?:\s*+/\s*+(\d++(?:\.\d++)?))?\s*+\)?\s*+(%?)\s*+",
+    re.IGNORECASE,
 )
 _COIN = (("3/4", "1/4"), ("1/4", "3/4"))
 

@@ -33,7 +33,7 @@ class Odds:
         """From 1, "0.5" or "ln 3"."""
         if isinstance(text, Odds):
             return text
-        written = re.fullmatch(r"\s*ln\s*\(?\s*([0-9./]+)\s*\)?\s*", text) if isinstance(text, str) else None
+        written = re.fullmatch(r"\s*+ln\s*+\(?\s*+([0-9./]+)\s*+\)?\s*+", text) if isinstance(text, str) else None
         if written:
             ratio = as_written(written[1], "the argument of ln")
             if ratio <= 1:

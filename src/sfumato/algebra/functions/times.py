@@ -181,6 +181,8 @@ MONTHS = (
 _NAMES = ("MON", "DY", "DAY", "MONTH", "AM", "PM")
 _NUMBERS = tuple(word for word in FORMATS if word == word.upper() and word not in _NAMES)
 _WORDS = sorted({*FORMATS, *_OTHERS, *(word.lower() for word in (*_NUMBERS, *_OTHERS))}, key=len, reverse=True)
+LONGEST_PATTERN = 100
+"""Characters of a pattern of to_char."""
 _PIECE = re.compile(f"(FM|fm)?({'|'.join(_WORDS)})" + r'|"[^"]*"|[^A-Za-z"\\]')
 
 
@@ -223,8 +225,8 @@ def _to_char(args: tuple[Node, ...], extra: str) -> Facts:
     f = args[0].facts
     if f.kind not in TIMES:
         raise Mismatch(f"to_char needs a date or a timestamp, but was given {f.kind}")
-    parts = pieces(extra)
-    if parts is None or len(extra) > 100:
+    parts = pieces(extra) if len(extra) <= LONGEST_PATTERN else None
+    if parts is None:
         raise Mismatch(f"to_char needs a pattern of {', '.join(FORMATS)} and separators between them")
     widths = (FORMATS.get(part.removeprefix("FM"), len(part)) for part in parts)
     return Facts(TEXT, nullable=f.nullable, length=sum(widths))

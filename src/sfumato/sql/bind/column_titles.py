@@ -96,7 +96,7 @@ def titled(tree: exp.Query) -> None:
         if isinstance(item, exp.Alias | exp.Star) or (isinstance(item, exp.Column) and isinstance(item.this, exp.Star)):
             named.append(item)
         else:
-            named.append(exp.alias_(item, _catalog_title(item), quoted=True))
+            named.append(exp.alias_(item, _catalog_title(item), quoted=True, copy=False))
     first.set("expressions", named)
 
 

@@ -23,6 +23,7 @@ from sfumato.sql.bind.constants import (
     constant,
 )
 from sfumato.sql.bind.quantified import ALL, SURE_ROWS, TRUE_ROWS
+from sfumato.sql.read.growth import copied
 from sfumato.sql.read.parser import place
 
 if TYPE_CHECKING:
@@ -135,7 +136,7 @@ def escaped(binds: Expressions, node: exp.Expression) -> Node:
             position=place(node),
             sqlstate="22025",
         )
-    same = test.copy()
+    same = copied(test)
     same.set("expression", exp.Literal.string(pattern))
     return binds.node(same)
 

@@ -15,6 +15,8 @@ from functools import reduce
 
 from sqlglot import exp
 
+from sfumato.sql.read.growth import copied
+
 
 def factored(node: exp.Expression) -> exp.Expression:
     """The condition with common parts of alternatives taken out; the node itself where there are none."""
@@ -53,5 +55,5 @@ def _parts(node: exp.Expression, kind: type[exp.Connector]) -> list[exp.Expressi
 
 
 def _all(parts: list[exp.Expression]) -> exp.Expression:
-    copies = [exp.Paren(this=part.copy()) if isinstance(part, exp.Or) else part.copy() for part in parts]
+    copies = [exp.Paren(this=copied(part)) if isinstance(part, exp.Or) else copied(part) for part in parts]
     return reduce(lambda a, b: exp.And(this=a, expression=b), copies)

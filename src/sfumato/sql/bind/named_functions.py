@@ -20,7 +20,7 @@ from sfumato.algebra import patterns
 from sfumato.algebra.calendar_units import UNITS
 from sfumato.algebra.functions import FUNCTIONS, add_parts, call
 from sfumato.algebra.functions.interval_ends import ENDS
-from sfumato.algebra.functions.times import FORMATS, pieces
+from sfumato.algebra.functions.times import FORMATS, LONGEST_PATTERN, pieces
 from sfumato.algebra.pattern_meaning import any_case
 from sfumato.algebra.tree import DATE, INTEGER, NUMBERS, TIMESTAMP, Call, Constant, Node
 from sfumato.errors import QueryError
@@ -74,7 +74,7 @@ def _as_time(arg: Node) -> Node:
 
 
 _OF_CATALOG = re.compile(
-    '(?:YYYY|YY|Month|Mon|Day|Dy|MM|DDD|DDth|DD|HH24|HH12|HH|MI|SS(?!SS)|MS|US|AM|PM|TZ|[^A-Za-z"])*'
+    '(?>YYYY|YY|Month|Mon|Day|Dy|MM|DDD|DDth|DD|HH24|HH12|HH|MI|SS(?!SS)|MS|US|AM|PM|TZ|[^A-Za-z"])*+'
 )
 """Patterns that the catalog's own to_char knows, beside those of ours: tools look at the clock with them."""
 
@@ -83,9 +83,9 @@ def _to_char(args: tuple[Node, ...], position: int) -> Node:
     pattern = _text_of(args, 1, "the pattern of to_char", position)
     if args[0].facts.kind in NUMBERS:
         return number_text(args[0], pattern, position)
-    if pieces(pattern) is None and not _OF_CATALOG.fullmatch(pattern):
+    if len(pattern) > LONGEST_PATTERN or (pieces(pattern) is None and not _OF_CATALOG.fullmatch(pattern)):
         raise QueryError(
-            f"the pattern {pattern!r} is not supported",
+            f"the pattern {pattern[:LONGEST_PATTERN]!r} is not supported",
             position=position,
             sqlstate="22023",
             hint=f"Write {', '.join(FORMATS)}, signs between them, and other letters in double quotes.",

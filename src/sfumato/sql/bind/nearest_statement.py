@@ -17,6 +17,7 @@ from sqlglot import exp
 
 from sfumato.errors import Obstacle, QueryError
 from sfumato.policy import ROW, Policy
+from sfumato.sql.read.growth import copied
 from sfumato.sql.read.parser import place
 from sfumato.types import identifier
 
@@ -35,16 +36,16 @@ def mended(tree: Any, policy: Policy, refusal: _Refusal) -> str | None:
     """The text of the nearest statement that is answered; None where no change helps."""
     if sum(1 for _ in islice(tree.walk(), _MOST_NODES + 1)) > _MOST_NODES:
         return None  # its text would not be shown, and each try copies it
-    tree, units = tree.copy(), _units(policy)
+    tree, units = copied(tree), _units(policy)
     _drop_singling(tree, units)
     windows = any(not _is_of_group(window) for window in tree.find_all(exp.Window))
     for _ in range(_STEPS):
-        refused = refusal(tree.copy())
+        refused = refusal(copied(tree))
         if refused is None:
             text = tree.sql(dialect="postgres", comments=False)
             lost = windows and tree.find(exp.Window) is None and tree.find(exp.Group) is None
             return text if len(text) <= _LONGEST and not lost and not is_about_one(tree, units) else None
-        changes = (change for fix in _FIXES if (change := fix(tree.copy(), policy, refused)) is not None)
+        changes = (change for fix in _FIXES if (change := fix(copied(tree), policy, refused)) is not None)
         changed = next((one for one in changes if one != tree), None)
         if changed is None:
             return None
@@ -76,7 +77,7 @@ def _without_singling(condition: Any, units: set[str]) -> Any:
         parts = [_without_singling(part, units) for part in (condition.left, condition.right)]
         kept = [part for part in parts if part is not None]
         return exp.And(this=kept[0], expression=kept[1]) if len(kept) == 2 else next(iter(kept), None)
-    return None if _singles_out(condition, units) else condition.copy()
+    return None if _singles_out(condition, units) else copied(condition)
 
 
 def _singles_out(node: Any, units: set[str]) -> bool:
@@ -109,7 +110,7 @@ def _by_person(tree: Any, policy: Policy, refused: QueryError) -> Any:
                 continue
             same = exp.EQ(this=left, expression=right)
             on = join.args.get("on")
-            join.set("on", same if on is None else exp.And(this=exp.Paren(this=on.copy()), expression=same))
+            join.set("on", same if on is None else exp.And(this=exp.Paren(this=copied(on)), expression=same))
             join.set("kind", None if str(join.args.get("kind") or "").upper() == "CROSS" else join.args.get("kind"))
             changed = True
     return tree if changed else None
@@ -162,8 +163,8 @@ def _with_released(tree: Any, policy: Policy, refused: QueryError) -> Any:  # no
         select = node.expression.this
         plain = isinstance(select, exp.Select) and len(select.expressions) == 1 and not select.args.get("group")
         if plain and select.expressions[0].find(exp.AggFunc) is None:
-            select.set("expressions", [_ENDS[type(node)](this=select.expressions[0].unalias().copy())])
-            node.set("expression", exp.Subquery(this=select.copy()))
+            select.set("expressions", [_ENDS[type(node)](this=copied(select.expressions[0].unalias()))])
+            node.set("expression", exp.Subquery(this=copied(select)))
     return tree
 
 
@@ -195,7 +196,7 @@ def _own_windows(tree: Any, policy: Policy, refused: QueryError) -> Any:
         person = None if start is None else _person([start.this], policy)
         parts = window.args.get("partition_by") or []
         if person is not None and person not in parts:
-            window.set("partition_by", [person, *(part.copy() for part in parts)])
+            window.set("partition_by", [person, *(copied(part) for part in parts)])
     return tree
 
 
@@ -217,8 +218,8 @@ def _grouped(tree: Any, policy: Policy, refused: QueryError) -> Any:
     keys = [item for item in tree.expressions if not _names_person(item, units) and not _is_constant(item)]
     keys = [] if any(item.find(exp.Star) for item in keys) else [key for key in keys if key.find(exp.Window) is None]
     count = exp.Count(this=exp.Star(), big_int=True)
-    tree.set("expressions", [*(key.copy() for key in keys), count])
-    tree.set("group", exp.Group(expressions=[key.unalias().copy() for key in keys]) if keys else None)
+    tree.set("expressions", [*(copied(key) for key in keys), count])
+    tree.set("group", exp.Group(expressions=[copied(key.unalias()) for key in keys]) if keys else None)
     for part in ("order", "limit", "offset", "distinct", "qualify"):
         tree.set(part, None)
     return tree
@@ -241,14 +242,14 @@ def _as_key(tree: Any, policy: Policy, refused: QueryError) -> Any:  # noqa: ARG
     found = None if at is None else at.unalias()
     if not isinstance(found, exp.Min | exp.Max):
         return None
-    key, rest = found.this.copy(), [item.copy() for item in tree.expressions if item is not at]
+    key, rest = copied(found.this), [copied(item) for item in tree.expressions if item is not at]
     counted = any(item.find(exp.AggFunc) is not None for item in rest)
     place_of = tree.expressions.index(at)
     count = [] if counted else [exp.Count(this=exp.Star(), big_int=True)]
     group = tree.args.get("group")
-    keys = [] if group is None else [part.copy() for part in group.expressions]
+    keys = [] if group is None else [copied(part) for part in group.expressions]
     tree.set("expressions", [*rest[:place_of], key, *rest[place_of:], *count])
-    tree.set("group", exp.Group(expressions=[*keys, key.copy()]))
+    tree.set("group", exp.Group(expressions=[*keys, copied(key)]))
     for part in ("order", "limit", "offset"):
         tree.set(part, None)
     return tree
@@ -263,15 +264,15 @@ def _window_groups(tree: Any, policy: Policy, refused: QueryError) -> Any:  # no
     keys = windows[0].args.get("partition_by") or [] if windows else []
     if not windows or not alone or any((window.args.get("partition_by") or []) != keys for window in windows):
         return None
-    shown = [item.copy() for item in tree.expressions if item.find(exp.Window) is not None or item.unalias() in keys]
+    shown = [copied(item) for item in tree.expressions if item.find(exp.Window) is not None or item.unalias() in keys]
     for item in shown:
         for window in list(item.find_all(exp.Window)):
             if window is item:
-                shown[shown.index(item)] = window.this.copy()
+                shown[shown.index(item)] = copied(window.this)
             else:
-                window.replace(window.this.copy())
+                window.replace(copied(window.this))
     tree.set("expressions", shown)
-    tree.set("group", exp.Group(expressions=[key.copy() for key in keys]) if keys else None)
+    tree.set("group", exp.Group(expressions=[copied(key) for key in keys]) if keys else None)
     for part in ("order", "limit", "offset", "distinct", "qualify"):
         tree.set(part, None)
     return tree
@@ -297,8 +298,8 @@ def _counted(tree: Any, policy: Policy, refused: QueryError) -> Any:  # noqa: AR
             and not (unit and _is_at(node, refused))
         ):
             continue
-        different = inner if isinstance(inner, exp.Distinct) else exp.Distinct(expressions=[inner.copy()])
-        node.replace(exp.Count(this=different.copy(), big_int=True))
+        different = inner if isinstance(inner, exp.Distinct) else exp.Distinct(expressions=[copied(inner)])
+        node.replace(exp.Count(this=copied(different), big_int=True))
         changed = True
     return tree if changed else None
 

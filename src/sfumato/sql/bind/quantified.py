@@ -20,6 +20,7 @@ from sfumato.errors import GeneralHint, Obstacle, QueryError
 from sfumato.sql.bind.bound_query import Bound, Names, SharedWith
 from sfumato.sql.bind.constants import constant
 from sfumato.sql.bind.joins import same_person
+from sfumato.sql.read.growth import copied
 
 ALL = "all "
 """Before an operator: a comparison with every row."""
@@ -141,7 +142,7 @@ def _over_rows(test: type[Any]) -> Any:
 
 def _in_place(query: Any, test: type[Any], position: int) -> Any:
     """The aggregate in a sub-query about the row around it."""
-    tree = query.copy()
+    tree = copied(query)
     while isinstance(tree, exp.Subquery):
         tree = tree.this
     plain = isinstance(tree, exp.Select) and all(not value or part in _PLAIN for part, value in tree.args.items())
@@ -152,5 +153,5 @@ def _in_place(query: Any, test: type[Any], position: int) -> Any:
             position=position,
             hint="Write x > (SELECT MAX(y) FROM …).",
         )
-    tree.set("expressions", [_aggregate(test, item.copy())])
+    tree.set("expressions", [_aggregate(test, copied(item))])
     return tree

@@ -20,6 +20,7 @@ from sfumato.errors import QueryError
 from sfumato.sql.bind.column_titles import titled
 from sfumato.sql.catalog.translation import LOOKUPS, SESSION, CatalogNames
 from sfumato.sql.read.bounded_parser import trees
+from sfumato.sql.read.growth import copied
 from sfumato.sql.read.spelling import FAULTS, note_calls
 
 _CLOCKS = (exp.CurrentDate, exp.CurrentTimestamp, exp.CurrentTime, exp.Localtime, exp.Localtimestamp)
@@ -48,7 +49,7 @@ class SessionValues:
         """The query with the values of the calls; None where a value cannot be written down."""
         places = {id(call): number for number, call in enumerate(self.calls)}
         shown = set(self.whole.values())
-        tree = self.tree.copy()
+        tree = copied(self.tree)
         for node, copy in zip(list(self.tree.walk()), list(tree.walk()), strict=True):
             if (number := places.get(id(node))) is not None:
                 made = exp.Literal.number(0) if number in shown else _written(row[number], types[number])
@@ -79,8 +80,8 @@ def session_values(text: str, known: CatalogNames, alone: Callable[[str], bool])
     queries = any(isinstance(call, exp.Subquery | exp.Exists) for call in calls)
     if queries and any(isinstance(node, exp.Column) for node in rest):  # it may be about the row around it
         return None
-    columns = [exp.alias_(call.copy(), f"c{number}") for number, call in enumerate(calls)]
-    return SessionValues(exp.select(*columns).sql(dialect="postgres"), tree, calls, _columns(tree, calls))
+    columns = [exp.alias_(copied(call), f"c{number}", copy=False) for number, call in enumerate(calls)]
+    return SessionValues(exp.Select(expressions=columns).sql(dialect="postgres"), tree, calls, _columns(tree, calls))
 
 
 def _computes(node: Any) -> bool:

@@ -14,6 +14,7 @@ from sqlglot import exp
 
 from sfumato.algebra.patterns import similar
 from sfumato.errors import QueryError
+from sfumato.sql.read.growth import Growth, copied, growing
 
 CATALOG, INFORMATION = "pg_catalog", "information_schema"
 HOMES = {CATALOG: "pgx", INFORMATION: "infx"}
@@ -65,6 +66,11 @@ def ctes(tree: exp.Query) -> set[str]:
 
 def rewritten(tree: exp.Query, known: CatalogNames) -> exp.Query:
     """The same question for the engine: relations in their homes, types and functions by names that it knows."""
+    with growing(sum(1 for _ in tree.walk())) as growth:
+        return _rewritten(tree, known, growth)
+
+
+def _rewritten(tree: exp.Query, known: CatalogNames, growth: Growth) -> exp.Query:
     _shown_names(tree)
     homes = _housed(tree)
     for with_ in tree.find_all(exp.With):
@@ -79,9 +85,10 @@ def rewritten(tree: exp.Query, known: CatalogNames) -> exp.Query:
     for select in tree.find_all(exp.Select):
         _regroup(select)
     for node in reversed(list(tree.walk())):  # from the leaves up: what is replaced was rewritten inside
-        change = next((change for kind, change in _CHANGES if isinstance(node, kind)), None)
+        change, room = next((change for kind, change in _CHANGES if isinstance(node, kind)), None), growth.room
         made = node if change is None else change(node, known)
         if made is not node:
+            growth.replaced(room, node, made)
             node.replace(made)
     return tree
 
@@ -92,7 +99,7 @@ def _widen_decimals(with_: exp.With) -> None:
         first = part.this.this if isinstance(part.this, exp.Union) else None
         for number in list(first.find_all(exp.Literal)) if first is not None else ():
             if not number.is_string and "." in number.name:
-                number.replace(exp.cast(number.copy(), "DECIMAL(38, 16)", dialect="duckdb"))
+                number.replace(exp.cast(copied(number), "DECIMAL(38, 16)", copy=False, dialect="duckdb"))
 
 
 def _housed(tree: exp.Query) -> dict[str, str]:
@@ -118,7 +125,7 @@ def _housed(tree: exp.Query) -> dict[str, str]:
             table.set("catalog", None)
         elif isinstance(table.this, exp.StringToArray):  # a function that gives one value is a relation of one row
             name = table.alias or "string_to_array"
-            only = exp.select(exp.alias_(table.this.copy(), name))
+            only = exp.Select(expressions=[exp.alias_(copied(table.this), name, copy=False)])
             table.replace(exp.Subquery(this=only, alias=exp.TableAlias(this=exp.to_identifier(name))))
         elif isinstance(table.this, exp.Func):
             table.set("db", None)
@@ -132,7 +139,7 @@ def _regroup(select: exp.Select) -> None:
     shown = {item.alias: item.this for item in select.expressions if isinstance(item, exp.Alias)}
     for name in [] if group is None else list(group.expressions):
         if isinstance(name, exp.Column) and not name.table and name.name in shown and name.name in relations:
-            name.replace(shown[name.name].copy())
+            name.replace(copied(shown[name.name]))
 
 
 def _cast(node: Any, known: CatalogNames) -> exp.Expression:  # noqa: PLR0911  one line for each kind of type
@@ -155,7 +162,7 @@ def _cast(node: Any, known: CatalogNames) -> exp.Expression:  # noqa: PLR0911  o
     if name in ("varchar", "char", "bpchar") and not array and (length := _length(node.to)) is not None:
         return _of_length(inner, length, filled=name != "varchar")
     if array and isinstance(inner, exp.Literal) and inner.is_string and inner.this.startswith("{"):
-        return exp.cast(_listed(inner.this), f"{_TYPES.get(name, 'VARCHAR')}[]", dialect="duckdb")
+        return exp.cast(_listed(inner.this), f"{_TYPES.get(name, 'VARCHAR')}[]", copy=False, dialect="duckdb")
     if name in _TYPES:
         _check_whole(inner, name)
         return exp.TryCast(this=inner, to=exp.DataType.build(_TYPES[name] + ("[]" if array else ""), dialect="duckdb"))
@@ -185,7 +192,7 @@ def _length(kind: exp.Expression) -> int | None:
 
 def _of_length(text: exp.Expression, length: int, *, filled: bool) -> exp.Expression:
     number = exp.Literal.number(length)
-    whole = exp.cast(text, "VARCHAR", dialect="duckdb")
+    whole = exp.cast(text, "VARCHAR", copy=False, dialect="duckdb")
     if not filled:
         return exp.Anonymous(this="left", expressions=[whole, number])
     return exp.Anonymous(this="rpad", expressions=[whole, number, exp.Literal.string(" ")])
@@ -209,7 +216,7 @@ def _shown_names(tree: exp.Query) -> None:
         kind = _type_name(inner.to)[0] if isinstance(inner, exp.Cast) else ""
         called = str(inner.name).lower() if isinstance(inner, exp.Anonymous) else ""
         if kind in ("regclass", "regtype", "regnamespace", "regrole") or called in ("to_regclass", "to_regtype"):
-            inner.replace(exp.cast(inner.copy(), "text"))
+            inner.replace(exp.cast(copied(inner), "text", copy=False))
 
 
 def _type_name(kind: exp.Expression) -> tuple[str, bool]:
@@ -246,7 +253,7 @@ _TRUE_TYPES = {"_pg_truetypid": "atttypid", "_pg_truetypmod": "atttypmod"}
 
 def _divided(node: Any, known: CatalogNames) -> exp.Expression:  # noqa: ARG001  the shape of all changes
     """Whole numbers are divided as such, and nothing by zero."""
-    sides = [node.this.copy(), node.expression.copy()]
+    sides = [copied(node.this), copied(node.expression)]
     if all(map(_is_whole, sides)):
         return exp.Paren(this=exp.IntDiv(this=sides[0], expression=sides[1]))
     return exp.Anonymous(this="pgf_divided", expressions=sides)
@@ -305,7 +312,7 @@ def _substring(node: Any, known: CatalogNames) -> exp.Expression:  # noqa: ARG00
     if not isinstance(pattern, exp.Literal) or not pattern.is_string:
         return node  # type: ignore[no-any-return]
     group = exp.Literal.number(1 if "(" in pattern.this else 0)
-    found = exp.Anonymous(this="regexp_extract", expressions=[node.this.copy(), pattern.copy(), group])
+    found = exp.Anonymous(this="regexp_extract", expressions=[copied(node.this), copied(pattern), group])
     return exp.Anonymous(this="nullif", expressions=[found, exp.Literal.string("")])
 
 
@@ -326,7 +333,7 @@ def _like(node: Any, known: CatalogNames) -> exp.Expression:  # noqa: ARG001  th
     plain = isinstance(pattern, exp.Literal) and "\\" not in pattern.name
     if plain or isinstance(node.parent, exp.Escape) or isinstance(pattern, exp.Any | exp.All):
         return node  # type: ignore[no-any-return]
-    return exp.Escape(this=node.copy(), expression=exp.Literal.string("\\"))
+    return exp.Escape(this=copied(node), expression=exp.Literal.string("\\"))
 
 
 def _any(node: Any, known: CatalogNames) -> exp.Expression:  # noqa: ARG001  the shape of all changes
@@ -340,8 +347,8 @@ def _any(node: Any, known: CatalogNames) -> exp.Expression:  # noqa: ARG001  the
 def _not_all(node: Any, known: CatalogNames) -> exp.Expression:
     """`x <> ALL(list)` is NOT x = ANY(list), which the engine knows of lists."""
     if isinstance(node.expression, exp.All):
-        inside = _any(exp.Any(this=node.expression.this.copy()), known)
-        return exp.Not(this=exp.Paren(this=exp.EQ(this=node.this.copy(), expression=inside)))
+        inside = _any(exp.Any(this=copied(node.expression.this)), known)
+        return exp.Not(this=exp.Paren(this=exp.EQ(this=copied(node.this), expression=inside)))
     return node  # type: ignore[no-any-return]
 
 
@@ -350,7 +357,7 @@ def _macro_of(name: str) -> Callable[[Any, CatalogNames], exp.Expression]:
 
     def change(node: Any, known: CatalogNames) -> exp.Expression:  # noqa: ARG001  the shape of all changes
         parts = [node.args[part] for part in ("this", "charset") if node.args.get(part) is not None]
-        return exp.Anonymous(this=f"pgf_{name}", expressions=[part.copy() for part in parts])
+        return exp.Anonymous(this=f"pgf_{name}", expressions=[copied(part) for part in parts])
 
     return change
 
@@ -360,7 +367,7 @@ def _similar(node: Any, known: CatalogNames) -> exp.Expression:  # noqa: ARG001 
     pattern = similar(node.expression.name) if isinstance(node.expression, exp.Literal) else None
     if pattern is None:
         return node  # type: ignore[no-any-return]
-    return exp.Anonymous(this="regexp_matches", expressions=[node.this.copy(), exp.Literal.string(pattern)])
+    return exp.Anonymous(this="regexp_matches", expressions=[copied(node.this), exp.Literal.string(pattern)])
 
 
 def _among(node: Any, known: CatalogNames) -> exp.Expression:  # noqa: ARG001  the shape of all changes
@@ -372,7 +379,7 @@ def _among(node: Any, known: CatalogNames) -> exp.Expression:  # noqa: ARG001  t
     given = isinstance(inner, exp.Cast | exp.TryCast) and inner.find(exp.Query) is not None
     if inner is None or not (made or given):
         return node  # type: ignore[no-any-return]
-    return exp.Anonymous(this="list_contains", expressions=[inner.copy(), node.this.copy()])
+    return exp.Anonymous(this="list_contains", expressions=[copied(inner), copied(node.this)])
 
 
 _CHANGES: tuple[tuple[Any, Callable[[Any, CatalogNames], exp.Expression]], ...] = (

@@ -13,6 +13,7 @@ from typing import Any
 from sqlglot import TokenType, exp
 from sqlglot.dialects.dialect import Dialect
 
+from sfumato.algebra.interval_values import LONGEST
 from sfumato.errors import QueryError
 from sfumato.interrupts import step
 
@@ -68,7 +69,15 @@ class BoundedParser(_DIALECT.parser_class):  # type: ignore[misc,name-defined]
         return super()._parse_column_ops(found) if typed else found
 
     def _parse_interval_span(self, this: Any, parse_function_unit: bool = True) -> Any:
-        """The words of an interval; where a clock is among them, whole: the parser would drop it after '1 day'."""
+        """The words of an interval; where a clock is among them, whole: the parser would drop it after '1 day'.
+
+        The parser's own patterns for them go back over blanks again and again: a long text is not given to them.
+        """
+        if isinstance(this, exp.Literal) and len(this.name) > LONGEST:
+            raise QueryError(
+                f"an interval may have at most {LONGEST} characters, but this one has {len(this.name)}",
+                sqlstate="22007",
+            )
         clock = isinstance(this, exp.Literal) and this.is_string and ":" in this.name
         if clock and not (self._curr and self._curr.text.upper() in self.dialect.VALID_INTERVAL_UNITS):
             return self.expression(exp.Interval(this=this))

@@ -12,6 +12,8 @@ from typing import Any
 
 from sqlglot import exp
 
+from sfumato.sql.read.growth import copied
+
 _PART = {"HOUR": "MINUTE", "MINUTE": "SECOND"}
 _WHOLE = 60
 
@@ -26,7 +28,7 @@ def part_of_clock(node: Any) -> Any:
             size = _size(span, part)
             if size and _whole_parts(_bare(count), part, size, start.this):
                 moment = exp.cast(exp.Literal.string("1970-01-01 00:00:00"), "timestamp")
-                return exp.DateBin(this=span.copy(), expression=start.this.copy(), unit=moment)
+                return exp.DateBin(this=copied(span), expression=copied(start.this), unit=moment)
     return None
 
 
@@ -34,7 +36,7 @@ def epoch_step(moment: Any) -> Any:
     """date_bin for what to_timestamp is given, if that is an epoch in whole steps; the moment itself for an epoch."""
     found = _bare(moment)
     if isinstance(found, exp.Extract) and _unit(found.this) == "EPOCH":
-        return exp.cast(found.expression.copy(), "timestamp")
+        return exp.cast(copied(found.expression), "timestamp", copy=False)
     if not isinstance(found, exp.Mul):
         return None
     for whole, number in ((found.this, found.expression), (found.expression, found.this)):
@@ -48,7 +50,7 @@ def epoch_step(moment: Any) -> Any:
             continue
         span = exp.Interval(this=exp.Literal.string(f"{written} seconds"))
         start = exp.cast(exp.Literal.string("1970-01-01 00:00:00"), "timestamp")
-        return exp.DateBin(this=span, expression=taken.expression.copy(), unit=start)
+        return exp.DateBin(this=span, expression=copied(taken.expression), unit=start)
     return None
 
 

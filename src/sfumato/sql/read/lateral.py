@@ -15,6 +15,9 @@ from typing import Any
 
 from sqlglot import exp
 
+from sfumato.interrupts import step
+from sfumato.sql.read.growth import copied
+
 _Rows = Callable[[list[list[Any]], list[str]], Any]
 """Makes a query of written rows with these names."""
 
@@ -23,6 +26,7 @@ def without_lateral(select: Any, rows: _Rows) -> None:
     """Each LATERAL of a SELECT in another form, where there is one."""
     joins = list(select.args.get("joins") or [])
     for place, join in enumerate(joins):
+        step()
         if any(str(later.args.get("side") or "").upper() in ("RIGHT", "FULL") for later in joins[place + 1 :]):
             continue  # which of its columns are NULL then, no expression says
         if isinstance(join.this, exp.Lateral) and isinstance(join.this.this, exp.Subquery):
@@ -37,7 +41,7 @@ def without_lateral(select: Any, rows: _Rows) -> None:
             if alias is not None and not named_twice and not special:
                 _rewritten(select, join, inner, alias, rows)
         elif isinstance(join.this, exp.Lateral) and isinstance(join.this.this, exp.ExplodingGenerateSeries):
-            join.set("this", exp.Table(this=join.this.this.copy(), alias=join.this.args["alias"].copy()))
+            join.set("this", exp.Table(this=copied(join.this.this), alias=copied(join.this.args["alias"])))
 
 
 def _is_named_below(select: Any, join: Any, owner: str) -> bool:
@@ -66,7 +70,7 @@ def _rewritten(select: Any, join: Any, inner: Any, alias: Any, rows: _Rows) -> N
         _chosen(select, join, alias, parts, rows)
     elif isinstance(inner, exp.Select) and inner.args.get("from_") is None and always:
         if not any(inner.args.get(part) for part in ("where", "group", "having", "limit", "offset", "order")):
-            _replaced(select, join, alias, _named(inner, alias), lambda item: exp.Paren(this=item.copy()))
+            _replaced(select, join, alias, _named(inner, alias), lambda item: exp.Paren(this=copied(item)))
     elif isinstance(inner, exp.Select) and _aggregates(inner) and always:
         _replaced(select, join, alias, _named(inner, alias), lambda item: _alone(inner, item))
     elif isinstance(inner, exp.Select):
@@ -94,8 +98,8 @@ def _aggregates(inner: Any) -> bool:
 
 def _alone(inner: Any, item: Any) -> Any:
     """One column of a sub-query, as a sub-query."""
-    one = inner.copy()
-    one.set("expressions", [item.copy()])
+    one = copied(inner)
+    one.set("expressions", [copied(item)])
     return exp.Subquery(this=one)
 
 
@@ -153,16 +157,16 @@ def _chosen(select: Any, join: Any, alias: Any, written: list[list[Any]], rows: 
     columns = {
         name: exp.Case(
             ifs=[
-                exp.If(this=exp.EQ(this=which.copy(), expression=exp.Literal.number(k)), true=row[i].copy())
+                exp.If(this=exp.EQ(this=copied(which), expression=exp.Literal.number(k)), true=copied(row[i]))
                 for k, row in enumerate(written[:-1])
             ],
-            default=written[-1][i].copy(),
+            default=copied(written[-1][i]),
         )
         if len(written) > 1
         else written[0][i]
         for i, name in enumerate(names)
     }
-    if not _replaced(select, join, alias, columns, lambda item: exp.Paren(this=item.copy())):
+    if not _replaced(select, join, alias, columns, lambda item: exp.Paren(this=copied(item))):
         return
     numbers = rows([[exp.Literal.number(k)] for k in range(len(written))], ["_row"])
     cross = exp.Join(this=exp.Subquery(this=numbers, alias=exp.TableAlias(this=exp.to_identifier(owner))), kind="CROSS")
@@ -180,6 +184,7 @@ def _joined(select: Any, join: Any, inner: Any, alias: Any) -> None:
         [] if where is None else list(where.this.flatten() if isinstance(where.this, exp.And) else [where.this])
     )
     outside = [one for one in conditions if _speaks_of_others(one, own)]
+    inside = [one for one in conditions if not _speaks_of_others(one, own)]
     rest = [
         part for part in (*inner.expressions, *([order] if order is not None else [])) if _speaks_of_others(part, own)
     ]
@@ -191,36 +196,34 @@ def _joined(select: Any, join: Any, inner: Any, alias: Any) -> None:
         or (limit is not None and not all(_is_key(one, own) for one in outside))
     ):
         return
-    made, hidden, moved, keys = inner.copy(), list[Any](), list[Any](), list[Any]()
+    made, hidden, moved, keys = copied(inner), list[Any](), list[Any](), list[Any]()
     for one in outside:
-        test = one.copy()
+        test = copied(one)
         for column in [test] if isinstance(test, exp.Column) else list(test.find_all(exp.Column)):
             if column.table and column.table.lower() not in own:
                 continue
             name = f"_l{len(hidden)}"
-            hidden.append(exp.Alias(this=column.copy(), alias=exp.to_identifier(name)))
-            keys.append(column.copy())
+            hidden.append(exp.Alias(this=copied(column), alias=exp.to_identifier(name)))
+            keys.append(copied(column))
             column.replace(exp.Column(this=exp.to_identifier(name), table=exp.to_identifier(owner)))
         moved.append(exp.Paren(this=test))
     if limit is not None:
         window = exp.Window(
-            this=exp.RowNumber(), partition_by=keys, order=None if order is None else order.copy(), over="OVER"
+            this=exp.RowNumber(), partition_by=keys, order=None if order is None else copied(order), over="OVER"
         )
         hidden.append(exp.Alias(this=window, alias=exp.to_identifier("_n")))
         number = exp.Column(this=exp.to_identifier("_n"), table=exp.to_identifier(owner))
-        moved.append(exp.LTE(this=number, expression=limit.expression.copy()))
+        moved.append(exp.LTE(this=number, expression=copied(limit.expression)))
     made.set("expressions", [*made.expressions, *hidden])
     made.set(
         "where",
-        exp.Where(this=_all([one.copy() for one in conditions if one not in outside]))
-        if len(conditions) > len(outside)
-        else None,
+        exp.Where(this=_all([copied(one) for one in inside])) if inside else None,
     )
     made.set("limit", None)
     made.set("order", None)
     on = join.args.get("on")
-    moved += [] if on is None or isinstance(on, exp.Boolean) else [exp.Paren(this=on.copy())]
-    join.set("this", exp.Subquery(this=made, alias=alias.copy()))
+    moved += [] if on is None or isinstance(on, exp.Boolean) else [exp.Paren(this=copied(on))]
+    join.set("this", exp.Subquery(this=made, alias=copied(alias)))
     join.set("kind", None if moved else "CROSS")
     join.set("on", _all(moved) if moved else exp.true() if join.args.get("side") else None)
 

@@ -23,16 +23,18 @@ _DAY = (
     rf"(?P<y>\d{{4}})[ -]+{_WORD}[ -]+(?P<d>\d{{1,2}})",
     r"(?P<y>\d{4})\.(?P<doy>\d{3})",
 )
-_WEEKDAY = r"(?:(?i:sun|mon|tues?|wed(?:nes)?|thu(?:rs?)?|fri|sat(?:ur)?)(?:day)?,?[ ]+)?"
+_WEEKDAY = r"(?:(?i:sun|mon|tues?|wed(?:nes)?|thu(?:rs?)?|fri|sat(?:ur)?)(?:day)?,?[ ]++)?"
 _CLOCK = (
-    r"(?:(?:[Tt]|[ ]+)(?P<h>\d{1,2}):(?P<mi>\d{2})(?::(?P<s>\d{2})(?:[.,](?P<f>\d{1,9}))?)?"
-    r"(?:[ ]*(?P<half>[AaPp][Mm]))?)?"
+    r"(?:(?:[Tt]|[ ]++)(?P<h>\d{1,2}):(?P<mi>\d{2})(?::(?P<s>\d{2})(?:[.,](?P<f>\d{1,9}))?)?"
+    r"(?:[ ]*+(?P<half>[AaPp][Mm]))?)?"
 )
 _ZONE = (
-    r"[ ]*(?P<zone>[Zz]|[Uu][Tt][Cc]|[Gg][Mm][Tt]|[+-]\d{1,2}(?::?\d{2})?(?::\d{2})?"
+    r"[ ]*+(?P<zone>[Zz]|[Uu][Tt][Cc]|[Gg][Mm][Tt]|[+-]\d{1,2}(?::?\d{2})?(?::\d{2})?"
     r"|(?i:[ecmp][sd]t|[cw]?est|eest|[cew]et|bst|msk|jst)|[A-Za-z_]+/[A-Za-z_/+-]+)?"
 )
-_COMPACT = re.compile(r"(\d{8})[Tt](\d{2})(\d{2})(\d{2})?((?:[.,]\d+)?[ ]*[Zz+-]?[\d:]*)", re.ASCII)
+_LONGEST = 60
+"""Characters of a written moment: what is longer is matched with nothing."""
+_COMPACT = re.compile(r"(\d{8})[Tt](\d{2})(\d{2})(\d{2})?((?:[.,]\d++)?[ ]*+[Zz+-]?[\d:]*+)", re.ASCII)
 """ISO 8601 without signs between its parts."""
 _OF_DATE = re.compile(
     rf"{_WORD}[ ]+(\d{{1,2}})[ ]+(\d{{1,2}}:\d{{2}}(?::\d{{2}})?)[ ]+(?:([A-Za-z+-][A-Za-z0-9+:-]*)[ ]+)?(\d{{4}})",
@@ -44,7 +46,7 @@ _ABBREVIATIONS = {
     "wet": 0, "west": 1, "eet": 2, "eest": 3, "bst": 1, "msk": 3, "jst": 9,
 }  # fmt: skip
 """Hours ahead of UTC, as PostgreSQL has them by default."""
-_FORMS = tuple(re.compile(rf"\s*{_WEEKDAY}{day}{_CLOCK}{_ZONE}\s*", re.ASCII) for day in _DAY)
+_FORMS = tuple(re.compile(rf"\s*+{_WEEKDAY}{day}{_CLOCK}{_ZONE}\s*+", re.ASCII) for day in _DAY)
 
 
 def read_timestamp(text: str, *, in_utc: bool = False) -> datetime | None:
@@ -65,9 +67,8 @@ def read_timestamp(text: str, *, in_utc: bool = False) -> datetime | None:
     """
     if text.strip().lower() == "epoch":
         return datetime(1970, 1, 1)  # noqa: DTZ001  times have no zone here
-    text = _in_order(text) if len(text) <= 60 else text
-    found = next((match for match in (form.fullmatch(text) for form in _FORMS) if match), None)
-    if found is None or len(text) > 60:
+    found = _form_of(text) if len(text) <= _LONGEST else None
+    if found is None:
         return None
     parts = found.groupdict()
     fraction = round(int((parts["f"] or "0").ljust(9, "0")) / 1000)
@@ -94,7 +95,7 @@ def read_date(text: str) -> date | None:
     >>> read_date("2024-06-01 +00")
     datetime.date(2024, 6, 1)
     """
-    moment = read_timestamp(re.sub(r"[Tt ]+\d{1,2}:.*$", "", text) if len(text) <= 60 else "")
+    moment = read_timestamp(re.sub(r"[Tt ]+\d{1,2}:.*$", "", text) if len(text) <= _LONGEST else "")
     return None if moment is None or read_timestamp(text) is None else moment.date()
 
 
@@ -116,6 +117,12 @@ def _month(word: str) -> int:
     if not found:
         raise ValueError(word)
     return found[0]
+
+
+def _form_of(text: str) -> re.Match[str] | None:
+    """The parts of a text by the first form that it has."""
+    text = _in_order(text)
+    return next((match for match in (form.fullmatch(text) for form in _FORMS) if match), None)
 
 
 def _in_order(text: str) -> str:

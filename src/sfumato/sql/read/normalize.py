@@ -17,6 +17,7 @@ from sfumato.errors import QueryError
 from sfumato.interrupts import step
 from sfumato.sql.read.arrays import written_array
 from sfumato.sql.read.clock_parts import epoch_step, part_of_clock
+from sfumato.sql.read.growth import check_copies, copied, growing
 from sfumato.sql.read.lateral import without_lateral
 from sfumato.sql.read.shorthands import (
     at_once,
@@ -30,9 +31,7 @@ from sfumato.sql.read.shorthands import (
     with_default,
 )
 from sfumato.sql.read.text_shorthands import (
-    Growth,
     bucket,
-    check_copies,
     counted,
     element,
     joined_elements,
@@ -54,24 +53,29 @@ def normalize(tree: Any) -> Any:
     """The tree with other spellings rewritten; places in the text stay with the nodes."""
     tree = _rewritten(tree)
     nodes = list(tree.walk())
-    growth = Growth(len(nodes))
-    for node in reversed(nodes):  # what is below first: what is above may copy it
-        step()
-        change = _CHANGES.get(type(node))
-        replacement = None if change is None else change(node)
-        if replacement is not None:
-            growth.check(node, replacement)
-            _keep_place(node, replacement)
-            title = node.name.lower() if isinstance(node, exp.Anonymous) else _TITLES.get(type(node))
-            if isinstance(node.parent, exp.Select) and node.arg_key == "expressions" and title:
-                replacement = exp.Alias(this=replacement, alias=exp.to_identifier(title))
-            node.replace(replacement)
+    with growing(len(nodes)) as growth:
+        for node in reversed(nodes):  # what is below first: what is above may copy it
+            step()
+            change, room = _CHANGES.get(type(node)), growth.room
+            replacement = None if change is None else change(node)
+            if replacement is not None:
+                growth.replaced(room, node, replacement)
+                _put(node, replacement)
     return tree
 
 
 def _rewritten(tree: Any) -> Any:
     """VALUES as a whole statement."""
     return _rows(tree) if isinstance(tree, exp.Values) else tree
+
+
+def _put(node: Any, replacement: Any) -> None:
+    """A replacement in its place, under the name that PostgreSQL shows it by."""
+    _keep_place(node, replacement)
+    title = node.name.lower() if isinstance(node, exp.Anonymous) else _TITLES.get(type(node))
+    if isinstance(node.parent, exp.Select) and node.arg_key == "expressions" and title:
+        replacement = exp.Alias(this=replacement, alias=exp.to_identifier(title))
+    node.replace(replacement)
 
 
 def _keep_place(old: Any, new: Any) -> None:
@@ -100,7 +104,7 @@ def _fetch(node: Any) -> Any:
     if options is not None and (options.args.get("percent") or options.args.get("with_ties")):
         return None  # refused by its name
     count = node.args.get("count")
-    limit = exp.Limit(expression=exp.Literal.number(1) if count is None else count.copy())
+    limit = exp.Limit(expression=exp.Literal.number(1) if count is None else copied(count))
     _keep_place(node, limit)
     node.replace(limit)
     _limit(limit)
@@ -126,7 +130,7 @@ def _array(node: Any) -> list[Any] | None:
         found = [exp.Null() if text is None else exp.Literal.string(text) for text in texts]
     else:
         return None
-    return found if kind is None else [exp.Cast(this=one.copy(), to=kind.copy()) for one in found]
+    return found if kind is None else [exp.Cast(this=copied(one), to=copied(kind)) for one in found]
 
 
 def _listed(node: Any) -> tuple[bool, list[Any]] | None:
@@ -156,9 +160,9 @@ def _quantified(node: Any) -> Any:
     if not values:  # of no element: ANY is false and ALL is true, whatever x is
         return exp.Boolean(this=every)
     if isinstance(node, exp.EQ) and not every:
-        return exp.In(this=node.this.copy(), expressions=[value.copy() for value in values])
+        return exp.In(this=copied(node.this), expressions=[copied(value) for value in values])
     if isinstance(node, exp.NEQ) and every:
-        return exp.Not(this=exp.In(this=node.this.copy(), expressions=[value.copy() for value in values]))
+        return exp.Not(this=exp.In(this=copied(node.this), expressions=[copied(value) for value in values]))
     if len(values) > _MOST_TESTS:  # what is written twice is tested once
         values = list({_word(value): value for value in values}.values())
     if len(values) > _MOST_TESTS:
@@ -187,7 +191,7 @@ def _row_by_row(node: Any) -> Any:
     if len(left.expressions) != len(right.expressions):
         raise QueryError("unequal number of entries in row expressions", sqlstate="42601")
     pairs = zip(left.expressions, right.expressions, strict=True)
-    tests: list[Any] = [exp.EQ(this=a.copy(), expression=b.copy()) for a, b in pairs]
+    tests: list[Any] = [exp.EQ(this=copied(a), expression=copied(b)) for a, b in pairs]
     same = exp.Paren(this=reduce(lambda a, b: exp.And(this=a, expression=b), tests))
     return same if isinstance(node, exp.EQ) else exp.Not(this=same)
 
@@ -206,8 +210,7 @@ def _word(value: Any) -> tuple[Any, ...]:
 
 def _with(node: Any, value: Any) -> Any:
     """The same comparison with another value; the list itself is not copied for each of its elements."""
-    step()
-    test = type(node)(this=node.this.copy(), expression=value.copy())
+    test = type(node)(this=copied(node.this), expression=copied(value))
     test.meta.update(node.meta)
     return test
 
@@ -228,10 +231,10 @@ def _any_of_query(node: Any) -> Any:
     if inner is None or type(node) not in _OPPOSITE:
         return None
     if isinstance(node, exp.NEQ if every else exp.EQ):
-        found = exp.In(this=node.this.copy(), query=inner.copy())
+        found = exp.In(this=copied(node.this), query=copied(inner))
         return exp.Not(this=found) if every else found
     with_all = type(node) if every else _OPPOSITE[type(node)]
-    found = with_all(this=node.this.copy(), expression=exp.All(this=inner.this.copy()))
+    found = with_all(this=copied(node.this), expression=exp.All(this=copied(inner.this)))
     return found if every else exp.Not(this=found)
 
 
@@ -244,7 +247,7 @@ def _query_of(node: Any) -> Any:
     while isinstance(node, exp.Subquery) and node.args.get("alias") is None and isinstance(node.this, exp.Subquery):
         node = node.this
     if isinstance(node, exp.Query) and not isinstance(node, exp.Subquery):
-        node = exp.Subquery(this=node.copy())
+        node = exp.Subquery(this=copied(node))
     return node if isinstance(node, exp.Subquery) else None
 
 
@@ -292,35 +295,35 @@ def _truncated(node: Any) -> Any:
     if isinstance(zone, exp.Literal) and zone.name.lower() in UTC_NAMES:
         node.meta[ZONED] = True
         return None
-    moment = node.this.copy()
+    moment = copied(node.this)
     moment.meta[ZONED] = True
-    local = exp.AtTimeZone(this=moment, zone=zone.copy())
+    local = exp.AtTimeZone(this=moment, zone=copied(zone))
     _zone(local)
-    first = type(node)(this=local, unit=node.args["unit"].copy())
+    first = type(node)(this=local, unit=copied(node.args["unit"]))
     first.meta[ZONED] = False
-    return exp.AtTimeZone(this=first, zone=zone.copy())
+    return exp.AtTimeZone(this=first, zone=copied(zone))
 
 
 def _date(node: Any) -> Any:
     """date(x) is a cast."""
     if node.this is None or any(node.args.get(part) for part in ("zone", "expressions")):
         return None
-    return exp.Cast(this=node.this.copy(), to=exp.DataType.build("date"))
+    return exp.Cast(this=copied(node.this), to=exp.DataType.build("date"))
 
 
 def _called(node: Any) -> Any:
     """Functions that are another spelling of what there is."""
     name, args = node.name.lower(), node.expressions
     if name == "timezone" and len(args) == 2:
-        found = exp.AtTimeZone(this=args[1].copy(), zone=args[0].copy())
+        found = exp.AtTimeZone(this=copied(args[1]), zone=copied(args[0]))
         _zone(found)
         return found
     if name == "row" and args and isinstance(node.parent, _OF_A_ROW):
-        return exp.Tuple(expressions=[arg.copy() for arg in args])
+        return exp.Tuple(expressions=[copied(arg) for arg in args])
     if name == "every" and len(args) == 1:
-        return exp.LogicalAnd(this=args[0].copy())
+        return exp.LogicalAnd(this=copied(args[0]))
     if name == "age" and len(args) == 1:
-        return exp.Anonymous(this="age", expressions=[exp.CurrentDate(), args[0].copy()])
+        return exp.Anonymous(this="age", expressions=[exp.CurrentDate(), copied(args[0])])
     if name == "to_timestamp" and len(args) == 1:
         step_of_time = epoch_step(args[0])
         if step_of_time is not None:
@@ -350,7 +353,7 @@ def _named_windows(node: Any) -> Any:
         for part in ("partition_by", "order", "spec"):
             value = known.args.get(part)
             if value and not window.args.get(part):
-                window.set(part, [one.copy() for one in value] if isinstance(value, list) else value.copy())
+                window.set(part, [copied(one) for one in value] if isinstance(value, list) else copied(value))
     node.set("windows", None)
 
 
@@ -371,7 +374,7 @@ def _distinct_on(node: Any) -> None:
         return
     keys = [_named(node, part) for part in (on.expressions if isinstance(on, exp.Tuple) else [on])]
     order = node.args.get("order")
-    items = [] if order is None else [item.copy() for item in order.expressions]
+    items = [] if order is None else [copied(item) for item in order.expressions]
     for item in items:
         item.set("this", _named(node, item.this))
     window = exp.Window(
@@ -379,7 +382,9 @@ def _distinct_on(node: Any) -> None:
     )
     first = exp.EQ(this=window, expression=exp.Literal.number(1))
     known = node.args.get("qualify")
-    node.set("qualify", exp.Qualify(this=first if known is None else exp.And(this=known.this.copy(), expression=first)))
+    node.set(
+        "qualify", exp.Qualify(this=first if known is None else exp.And(this=copied(known.this), expression=first))
+    )
     node.set("distinct", None)
 
 
@@ -392,10 +397,10 @@ def _named(node: Any, part: Any) -> Any:
         and part.name.isdecimal()
         and 0 < int(part.name) <= len(listed)
     ):
-        return listed[int(part.name) - 1].unalias().copy()
+        return copied(listed[int(part.name) - 1].unalias())
     name = part.name.lower() if isinstance(part, exp.Column) and not part.args.get("table") else None
     found = [item.this for item in listed if isinstance(item, exp.Alias) and item.alias.lower() == name]
-    return (found[0] if found else part).copy()
+    return copied(found[0] if found else part)
 
 
 def _listed_rows(node: Any) -> None:
@@ -427,7 +432,7 @@ def _unnested(node: Any) -> Any:
 
 def _union_of(rows: list[list[Any]], names: list[str]) -> Any:
     """Written rows as a query, with these names."""
-    found = _rows(exp.Values(expressions=[exp.Tuple(expressions=[value.copy() for value in row]) for row in rows]))
+    found = _rows(exp.Values(expressions=[exp.Tuple(expressions=[copied(value) for value in row]) for row in rows]))
     for select in found.find_all(exp.Select):
         for item, name in zip(select.expressions, names, strict=False):
             item.set("alias", exp.to_identifier(name))
@@ -440,7 +445,7 @@ def _values(node: Any) -> Any:
     if not isinstance(node.parent, exp.From | exp.Join | exp.Subquery):
         return None
     alias = node.args.get("alias")
-    return exp.Subquery(this=_rows(node), alias=None if alias is None else alias.copy())
+    return exp.Subquery(this=_rows(node), alias=None if alias is None else copied(alias))
 
 
 def _rows(node: Any) -> Any:
@@ -454,7 +459,7 @@ def _rows(node: Any) -> Any:
     selects: list[Any] = [
         exp.Select(
             expressions=[
-                exp.Alias(this=value.copy(), alias=exp.to_identifier(f"column{i}")) for i, value in enumerate(row, 1)
+                exp.Alias(this=copied(value), alias=exp.to_identifier(f"column{i}")) for i, value in enumerate(row, 1)
             ]
         )
         for row in rows

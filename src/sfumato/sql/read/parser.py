@@ -18,7 +18,7 @@ from sqlglot import errors as sqlglot_errors
 
 from sfumato.algebra.aggregates import AGGREGATES
 from sfumato.algebra.functions import FUNCTIONS
-from sfumato.algebra.interval_values import WRITTEN
+from sfumato.algebra.interval_values import LONGEST, is_written
 from sfumato.errors import GeneralHint, QueryError
 from sfumato.sql.read.arrays import written_signs
 from sfumato.sql.read.bounded_parser import trees
@@ -278,9 +278,9 @@ def _check_intervals(text: str) -> None:
     for word, written in pairwise(tokens):
         if (word.token_type, written.token_type) != (sqlglot.TokenType.INTERVAL, sqlglot.TokenType.STRING):
             continue
-        if not WRITTEN.fullmatch(written.text) and not written.text.strip(" +-").isdigit():
+        if not is_written(written.text) and not written.text.strip(" +-").isdigit():
             raise QueryError(
-                f"{written.text!r} is not a supported interval",
+                f"{written.text[:LONGEST]!r} is not a supported interval",
                 position=written.start + 1,
                 sqlstate="22007",
                 hint="Write whole numbers with their units: INTERVAL '1 year 3 months', INTERVAL '7 days'.",

@@ -11,7 +11,7 @@ from typing import Any
 
 from sqlglot import exp
 
-from sfumato.sql.read.text_shorthands import check_copies
+from sfumato.sql.read.growth import check_copies, copied
 
 OUTPUT = "output"
 """Marks a cast to text that writes a value as an answer shows it: true is t there."""
@@ -28,12 +28,16 @@ def by_clock(node: Any) -> Any:
     seconds = [_written_clock(node.args[name]) for name in names]
     if moment is None or None in seconds:
         return None
-    day = exp.Extract(this=exp.Var(this="EPOCH"), expression=exp.cast(exp.cast(moment.copy(), "date"), "timestamp"))
-    whole = exp.Extract(this=exp.Var(this="EPOCH"), expression=moment.copy())
+    day = exp.Extract(this=exp.Var(this="EPOCH"), expression=_midnight(moment))
+    whole = exp.Extract(this=exp.Var(this="EPOCH"), expression=copied(moment))
     whole.meta[AS_TIME] = True
     passed = exp.Sub(this=whole, expression=day)
     ends = {name: exp.Literal.number(number) for name, number in zip(names, seconds, strict=True)}
     return type(node)(this=exp.Paren(this=passed), **ends)
+
+
+def _midnight(moment: Any) -> Any:
+    return exp.cast(exp.cast(copied(moment), "date", copy=False), "timestamp", copy=False)
 
 
 def _clock_of(node: Any) -> Any:
@@ -58,21 +62,21 @@ def overlapping(node: Any) -> Any:
     pairs = [side.expressions if isinstance(side, exp.Tuple) else [] for side in (node.this, node.expression)]
     if any(len(pair) != 2 for pair in pairs):
         return None
-    ends = [(a, exp.Add(this=a.copy(), expression=b) if isinstance(b, exp.Interval) else b) for a, b in pairs]
+    ends = [(a, exp.Add(this=copied(a), expression=b) if isinstance(b, exp.Interval) else b) for a, b in pairs]
     (first, first_end), (second, second_end) = [(_of(exp.Least, a, b), _of(exp.Greatest, a, b)) for a, b in ends]
-    known: Any = exp.and_(*(_is_known(end) for pair in ends for end in pair))
-    later = exp.If(this=exp.GT(this=first, expression=second), true=exp.LT(this=first.copy(), expression=second_end))
-    sooner = exp.LT(this=first.copy(), expression=second.copy())
-    earlier = exp.If(this=sooner, true=exp.LT(this=second.copy(), expression=first_end))
+    known: Any = exp.and_(*(_is_known(end) for pair in ends for end in pair), copy=False)
+    later = exp.If(this=exp.GT(this=first, expression=second), true=exp.LT(this=copied(first), expression=second_end))
+    sooner = exp.LT(this=copied(first), expression=copied(second))
+    earlier = exp.If(this=sooner, true=exp.LT(this=copied(second), expression=first_end))
     return exp.Paren(this=exp.Case(ifs=[later, earlier], default=known))
 
 
 def _of(kind: Any, a: Any, b: Any) -> Any:
-    return kind(this=a.copy(), expressions=[b.copy()])
+    return kind(this=copied(a), expressions=[copied(b)])
 
 
 def _is_known(node: Any) -> Any:
-    return exp.Not(this=exp.Is(this=node.copy(), expression=exp.Null()))
+    return exp.Not(this=exp.Is(this=copied(node), expression=exp.Null()))
 
 
 def formatted(node: Any) -> Any:
@@ -86,7 +90,7 @@ def formatted(node: Any) -> Any:
     parts: list[Any] = []
     for piece in pieces:
         if piece == "%s":
-            parts.append(exp.Cast(this=values.pop(0).copy(), to=exp.DataType.build("text")))
+            parts.append(exp.Cast(this=copied(values.pop(0)), to=exp.DataType.build("text")))
             parts[-1].meta[OUTPUT] = True
         elif piece:
             parts.append(exp.Literal.string("%" if piece == "%%" else piece))
@@ -101,9 +105,9 @@ def repeated(node: Any) -> Any:
     if not 0 < number <= _MOST_TIMES:
         return None
     check_copies(node.this, number)
-    found = node.this.copy()
+    found = copied(node.this)
     for _ in range(number - 1):
-        found = exp.DPipe(this=found, expression=node.this.copy(), safe=True)
+        found = exp.DPipe(this=found, expression=copied(node.this), safe=True)
     return exp.Paren(this=found)
 
 
@@ -118,7 +122,7 @@ def some_unknown(node: Any) -> Any:
     test = ifs[0].this.unnest()
     if not isinstance(test, exp.Is) or not isinstance(test.expression, exp.Null) or test.args.get("negate"):
         return None
-    some = exp.If(this=exp.LogicalOr(this=test.copy()), true=exp.Literal.number(1))
+    some = exp.If(this=exp.LogicalOr(this=copied(test)), true=exp.Literal.number(1))
     return exp.Case(ifs=[some], default=exp.Literal.number(0))
 
 
@@ -131,8 +135,8 @@ def with_default(node: Any) -> Any:
     inner = node.this
     if not isinstance(inner, exp.Lag | exp.Lead) or inner.args.get("default") is None:
         return None
-    default = inner.args["default"].copy()
-    value, there = node.copy(), node.copy()
+    default = copied(inner.args["default"])
+    value, there = copied(node), copied(node)
     for window in (value, there):
         window.this.set("default", None)
     there.this.set("this", exp.Literal.number(1))
@@ -147,12 +151,12 @@ def tied_rows(node: Any, named: Any) -> None:
     ties = options is not None and options.args.get("with_ties") and not options.args.get("percent")
     if not ties or order is None or node.args.get("offset") or node.args.get("qualify") or node.args.get("distinct"):
         return
-    items = [item.copy() for item in order.expressions]
+    items = [copied(item) for item in order.expressions]
     for item in items:
         item.set("this", named(node, item.this))
     rank = exp.Window(this=exp.Rank(), order=exp.Order(expressions=items), over="OVER")
     count = fetch.args.get("count")
-    most = exp.Literal.number(1) if count is None else count.copy()
+    most = exp.Literal.number(1) if count is None else copied(count)
     node.set("qualify", exp.Qualify(this=exp.LTE(this=rank, expression=most)))
     node.set("limit", None)
 
@@ -165,9 +169,9 @@ def series_of_rows(node: Any) -> None:
     (call,) = calls
     name = "generate_series"
     owner = next(item for item in node.expressions if call in item.find_all(exp.ExplodingGenerateSeries))
-    rows = exp.Table(this=call.copy(), alias=exp.TableAlias(this=exp.to_identifier(name)))
+    rows = exp.Table(this=copied(call), alias=exp.TableAlias(this=exp.to_identifier(name)))
     if not isinstance(owner, exp.Alias):
-        owner.replace(exp.Alias(this=owner.copy(), alias=exp.to_identifier(name)))
+        owner.replace(exp.Alias(this=copied(owner), alias=exp.to_identifier(name)))
         call = next(call for item in node.expressions for call in item.find_all(exp.ExplodingGenerateSeries))
     call.replace(exp.column(exp.to_identifier(name)))
     node.set("from_", exp.From(this=rows))

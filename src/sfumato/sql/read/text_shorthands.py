@@ -13,43 +13,10 @@ from sqlglot import exp
 
 from sfumato.algebra.pattern_meaning import fixed_length, without_groups
 from sfumato.algebra.patterns import problem, spelled_out
-from sfumato.errors import QueryError
+from sfumato.sql.read.growth import check_copies, copied
 
 _MOST_DIGITS = 12
 _MOST_ENDS = 100
-_MOST_NODES = 10_000
-"""Nodes by which a statement may grow, beside four for each that it has, and those of one that is repeated."""
-
-
-def check_copies(node: Any, times: int) -> None:
-    """Refuse to write an expression out so often: shorthands inside of shorthands multiply."""
-    if times * _size(node) > _MOST_NODES:
-        raise _too_long()
-
-
-class Growth:
-    """How much longer a statement may become in all, so that shorthands inside of shorthands do not multiply."""
-
-    def __init__(self, nodes: int) -> None:
-        self.room = _MOST_NODES + 4 * nodes
-
-    def check(self, node: Any, longer: Any) -> None:
-        """Refuse what is written at length if the statement becomes too long."""
-        self.room -= max(0, _size(longer) - _size(node))
-        if self.room < 0:
-            raise _too_long()
-
-
-def _size(node: Any) -> int:
-    return sum(1 for _ in node.walk())
-
-
-def _too_long() -> QueryError:
-    return QueryError(
-        "this query is too long when its functions are written out",
-        sqlstate="54001",
-        hint="Nest fewer functions, or name parts of them in a sub-query.",
-    )
 
 
 def _number(node: Any) -> int | None:
@@ -73,7 +40,7 @@ def rounded(node: Any) -> Any:
     if digits is None or not -_MOST_DIGITS <= digits < 0:
         return None
     share = exp.Literal.number("0." + "0" * (-digits - 1) + "1")
-    parts = exp.Mul(this=exp.Paren(this=node.this.copy()), expression=share)
+    parts = exp.Mul(this=exp.Paren(this=copied(node.this)), expression=share)
     return exp.Paren(this=exp.Mul(this=type(node)(this=parts), expression=exp.Literal.number(10**-digits)))
 
 
@@ -86,10 +53,10 @@ def bucket(node: Any) -> Any:
         return None
     check_copies(node.this, len(ends.expressions))
     steps = [
-        exp.If(this=exp.LT(this=node.this.copy(), expression=end.copy()), true=exp.Literal.number(place))
+        exp.If(this=exp.LT(this=copied(node.this), expression=copied(end)), true=exp.Literal.number(place))
         for place, end in enumerate(ends.expressions)
     ]
-    unknown = exp.If(this=exp.Is(this=node.this.copy(), expression=exp.Null()), true=exp.Null())
+    unknown = exp.If(this=exp.Is(this=copied(node.this), expression=exp.Null()), true=exp.Null())
     return exp.Case(ifs=[unknown, *steps], default=exp.Literal.number(len(ends.expressions)))
 
 
@@ -102,10 +69,10 @@ def overlaid(node: Any) -> Any:
     )
     if start is None or length is None or start < 1 or length < 0:
         return None
-    before = exp.Left(this=node.this.copy(), expression=exp.Literal.number(start - 1))
-    after = exp.Substring(this=node.this.copy(), start=exp.Literal.number(start + length))
+    before = exp.Left(this=copied(node.this), expression=exp.Literal.number(start - 1))
+    after = exp.Substring(this=copied(node.this), start=exp.Literal.number(start + length))
     return exp.Paren(
-        this=exp.DPipe(this=exp.DPipe(this=before, expression=new.copy(), safe=True), expression=after, safe=True)
+        this=exp.DPipe(this=exp.DPipe(this=before, expression=copied(new), safe=True), expression=after, safe=True)
     )
 
 
@@ -139,20 +106,20 @@ def _part(text: Any, delimiter: Any, place: int) -> Any:
     between = _text(delimiter)
     if not between:
         return None
-    part = exp.SplitPart(this=text.copy(), delimiter=delimiter.copy(), part_index=exp.Literal.number(place))
+    part = exp.SplitPart(this=copied(text), delimiter=copied(delimiter), part_index=exp.Literal.number(place))
     if place == 1:  # an empty text has no part at all
-        there: Any = exp.NEQ(this=text.copy(), expression=exp.Literal.string(""))
+        there: Any = exp.NEQ(this=copied(text), expression=exp.Literal.string(""))
     else:
         less = exp.Length(
-            this=exp.Replace(this=text.copy(), expression=delimiter.copy(), replacement=exp.Literal.string(""))
+            this=exp.Replace(this=copied(text), expression=copied(delimiter), replacement=exp.Literal.string(""))
         )
-        taken = exp.Paren(this=exp.Sub(this=exp.Length(this=text.copy()), expression=less))
+        taken = exp.Paren(this=exp.Sub(this=exp.Length(this=copied(text)), expression=less))
         there = exp.GTE(this=taken, expression=exp.Literal.number((place - 1) * len(between)))
     return exp.Case(ifs=[exp.If(this=there, true=part)])
 
 
 def _match(args: list[Any]) -> Any:
-    return exp.Substring(this=args[0].copy(), start=args[1].copy()) if len(args) == 2 and _text(args[1]) else None
+    return exp.Substring(this=copied(args[0]), start=copied(args[1])) if len(args) == 2 and _text(args[1]) else None
 
 
 def substring_of(node: Any) -> Any:
@@ -162,8 +129,8 @@ def substring_of(node: Any) -> Any:
         return None
     pattern = spelled_out(pattern)
     if problem(pattern) is not None:
-        return exp.Substring(this=node.this.copy(), start=exp.Literal.string(pattern))  # which says why
-    return exp.Substring(this=node.this.copy(), start=exp.Literal.string(without_groups(pattern)))
+        return exp.Substring(this=copied(node.this), start=exp.Literal.string(pattern))  # which says why
+    return exp.Substring(this=copied(node.this), start=exp.Literal.string(without_groups(pattern)))
 
 
 def counted(node: Any) -> Any:
@@ -176,12 +143,12 @@ def counted(node: Any) -> Any:
     if not size:
         return None
     without = exp.RegexpReplace(
-        this=node.this.copy(),
+        this=copied(node.this),
         expression=exp.Literal.string(pattern),
         replacement=exp.Literal.string(""),
         modifiers=exp.Literal.string("g"),
     )
-    less = exp.Paren(this=exp.Sub(this=exp.Length(this=node.this.copy()), expression=exp.Length(this=without)))
+    less = exp.Paren(this=exp.Sub(this=exp.Length(this=copied(node.this)), expression=exp.Length(this=without)))
     return less if size == 1 else exp.Paren(this=exp.Div(this=less, expression=exp.Literal.number(size)))
 
 
@@ -190,7 +157,7 @@ def joined_elements(node: Any) -> Any:
     inner = node.this
     if not isinstance(inner, exp.ArrayAgg) or node.args.get("null") is not None or _text(node.expression) is None:
         return None
-    return exp.GroupConcat(this=inner.this.copy(), separator=node.expression.copy())
+    return exp.GroupConcat(this=copied(inner.this), separator=copied(node.expression))
 
 
 def unicode_text(node: Any) -> Any:

@@ -15,7 +15,7 @@ _WORDS = {
     "HH": "%I", "HH12": "%I", "MI": "%M", "SS": "%S", "MS": "%L", "US": "%f", "FF6": "%f", "AM": "%p", "PM": "%p",
 }  # fmt: skip
 _NAMED = ("Mon", "Month")
-_PIECE = re.compile(r'"([^"%]*)"|([A-Za-z]+[A-Za-z0-9]*)|([^A-Za-z0-9"%])')
+_PIECE = re.compile(r'"([^"%]*)"|([A-Za-z][A-Za-z0-9]*)|([^A-Za-z0-9"%])')
 _ONE = re.compile("|".join(sorted(_WORDS, key=len, reverse=True)))
 _SAME = ({"%Y", "%y"}, {"%m", "%b", "%B", "%j"}, {"%d", "%j"}, {"%H", "%I"}, {"%L", "%f"})
 """Parts of which a format has one at most."""
