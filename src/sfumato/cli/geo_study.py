@@ -114,7 +114,7 @@ def run_evaluate(
         print_json({"grid": grid, "loss": done.loss, "rows": rows, "remarks": done.remarks})
         return
     grid_of(
-        ("prior", "mechanism", "loss", "loss here", "adversary's error", "Bayes error", "epsilon"),
+        ("prior", "mechanism", "loss", "loss here", "adversary's error", "planar's", "Bayes error", "epsilon"),
         [
             [
                 row.prior,
@@ -122,6 +122,7 @@ def run_evaluate(
                 f"{row.loss:.4f}",
                 f"{row.loss_here:.4f}",
                 f"{row.adversary_error:.4f}",
+                "–" if row.planar_error is None else f"{row.planar_error:.4f}",
                 f"{row.bayes_error:.3f}",
                 "–" if row.epsilon is None else f"{float(row.epsilon):.4f}",
             ]
@@ -129,7 +130,8 @@ def run_evaluate(
         ],
     )
     units = "loss and error in cells; epsilon per cell, certified; – where no epsilon holds"
-    tell([units, "loss: the one that a mechanism was made for; loss here: under the prior of the row", *done.remarks])
+    losses = "loss: the one that a mechanism was made for; loss here: under the prior of the row"
+    tell([units, losses, "planar's: the error against planar noise with the loss here of the row", *done.remarks])
 
 
 def _picture(done: Evaluation) -> str:
