@@ -175,7 +175,12 @@ def test_a_comparison_is_a_document_and_a_picture(points, call):
     shown = json.loads(done.stdout)
     assert {"mechanism", "loss", "adversary_error", "bayes_error", "epsilon"} <= set(shown["rows"][0])
     assert {row["prior"] for row in shown["rows"]} == {"uniform", "given"}
-    assert (points / "a.svg").read_text().startswith("<svg")
+    drawn = (points / "a.svg").read_text()
+    assert drawn.startswith("<svg")
+    for row in shown["rows"]:  # each by its whole name, with both errors
+        assert f">{row['mechanism']}" in drawn
+        assert f">{row['adversary_error']:.3f}<" in drawn
+        assert f">{row['bayes_error']:.3f}<" in drawn
     counted = call("geo", "evaluate", "--grid", "3x3", "--prior", "points.csv", at=points)
     assert "given" in counted.stdout
     assert "certified" in counted.stdout

@@ -135,12 +135,17 @@ def run_evaluate(
 
 
 def _picture(done: Evaluation) -> str:
-    priors = list(dict.fromkeys(row.prior for row in done.rows))
-    names = [row.mechanism for row in done.rows if row.prior == priors[0]]
-    table = [[done.row(prior, name).adversary_error for name in names] for prior in priors]
-    return pictures.heat(
-        table, priors, names, title="The adversary's expected error, in cells", axes=("prior", "mechanism")
-    )
+    """Both errors of every mechanism, by prior; dummies, whose users lose nothing, without bars below."""
+    groups, dummies = [], []
+    for prior in dict.fromkeys(row.prior for row in done.rows):
+        rows = [row for row in done.rows if row.prior == prior]
+        shown = [(row.mechanism, (row.adversary_error, row.bayes_error)) for row in rows if row.loss > 0]
+        groups.append(pictures.BarGroup(f"prior {prior}", shown))
+        dummies += [(f"prior {prior}", (row.adversary_error, row.bayes_error)) for row in rows if row.loss == 0]
+    name = next((row.mechanism for row in done.rows if row.loss == 0), "")
+    last = [pictures.BarGroup(f"{name}: the price is bandwidth, not loss", dummies, bars=False)] if dummies else []
+    columns = ("error in cells", "Bayes error")
+    return pictures.grouped_bars([*groups, *last], columns, title="What an adversary who knows the prior gets wrong")
 
 
 def run_optimal(

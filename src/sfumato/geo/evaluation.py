@@ -41,7 +41,7 @@ Floats = NDArray[np.float64]
 _SAMPLES = 3000
 _SAME = 1e-6
 PLANAR, CLOAKING, BEST = "planar", "cloaking", "geo-indistinguishable optimum"
-FOR_PRIOR, PLANAR_HERE = "optimal for the prior", "planar, this loss for the prior"
+FOR_PRIOR, PLANAR_HERE = "optimal for the prior", "planar for the prior"
 FOR_UNIFORM, FOR_UNIFORM_2 = "optimal for uniform (vertex)", "optimal for uniform (interior)"
 
 
