@@ -284,15 +284,19 @@ def _uncovered(case: ReleaseCase) -> Iterator[ReleaseFault]:
     first: dict[Key, int] = {}
     for i, key in enumerate(case.published.parts(case.columns), 1):
         first.setdefault(key, i)
+    few: Counter[tuple[int, int | None]] = Counter()
     for at, value, many in short[:_SHOWN]:
         key, counts = classes[at]
         if value not in case.total:
             words = "a sensitive value is released that the original table does not have"
             yield ReleaseFault("value", words, case.sensitive, first[key])
             continue
-        wrong = case.coverage.culprit(at, value, case.people, counts[value])
+        few[at, case.coverage.culprit(at, value, case.people, counts[value])] += many
+    for (at, wrong), many in few.items():
+        key = classes[at][0]
         label = "" if wrong is None else f' "{key[wrong][:60].replace(NULL, "NULL")}"'
-        words = f"{many} rows of a class match no original row that its label{label} covers"
+        rows = "1 row of a class matches" if many == 1 else f"{many} rows of a class match"
+        words = f"{rows} no original row that its label{label} covers"
         yield ReleaseFault("coverage", words, None if wrong is None else case.columns[wrong], first[key])
     if len(short) > _SHOWN:
         yield ReleaseFault("coverage", f"{len(short) - _SHOWN} more classes match too few original rows")
