@@ -202,8 +202,8 @@ def main(folder: Path) -> None:
         for rows in (10**6, 10**7):
             large = home / f"{rows}.parquet"
             measured(["enlarge", str(data), str(folder), str(large), str(rows)])
-            asked = {"k": models["k"]} if rows > 10**6 else {"k": models["k"], "k,l,t": models["k,l,t"]}
-            for label, words in asked.items():
+            wanted = {"k": models["k"]} if rows > 10**6 else {"k": models["k"], "k,l,t": models["k,l,t"]}
+            for label, words in wanted.items():
                 found = measured(["ours", str(large), str(folder), str(home / "out.csv"), "suppress=0.05", *words])
                 show(f"{rows:,} rows, {label}, 5 %, with output", found)
             found = measured(["ours", str(large), str(folder), str(home / "out.parquet"), "k=5", "method=mondrian"])

@@ -50,7 +50,8 @@ class Bench:
         lines = []
         while not lines or lines[-1] != "ready":
             lines.append(self.server.stdout.readline().strip())
-        pg, self.url = (next(line for line in lines if line.startswith(kind)) for kind in ("postgresql", "http:"))
+        links = [line.partition(": ")[2] for line in lines]
+        pg, self.url = (next(link for link in links if link.startswith(kind)) for kind in ("postgresql", "http:"))
         self.pg, self.number = pg.removeprefix("postgresql://").split("/")[0].split(":"), 0
 
     def connect(self, user):

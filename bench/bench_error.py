@@ -17,6 +17,7 @@ from __future__ import annotations
 import argparse
 import math
 import tempfile
+from datetime import date
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -24,7 +25,9 @@ from typing import Any
 import numpy as np
 from suite import FLOOR, QUESTIONS, make, opened, plain_of
 
+from sfumato.gateway import Gateway
 from sfumato.gateway.answer import mechanism_of
+from sfumato.gateway.query import Query
 from sfumato.types import Exact
 
 KEYS = [key for key in QUESTIONS if key.startswith("q")]
@@ -74,7 +77,7 @@ def _print(key: str, numbers: tuple[float | None, ...]) -> None:
     print(f"{key:4}" + "".join(f"{cell:>13}" for cell in cells), flush=True)
 
 
-def _asked(gate: Any, sql: str, runs: int) -> dict[tuple[Any, ...], Any]:
+def _asked(gate: Gateway, sql: str, runs: int) -> dict[tuple[Any, ...], Any]:
     """All answers, by group; each a little better than the last, so that no stored answer will do."""
     answers = [table(gate.sql(sql, epsilon=1 - Fraction(runs - i, 10**12)).rows) for i in range(runs)]
     shown = set.intersection(*(set(answer) for answer in answers))
@@ -104,9 +107,9 @@ def _far(whole: dict[tuple[Any, ...], float], truth: dict[tuple[Any, ...], float
     return max(abs(whole.get(key, 0.0) - truth.get(key, 0.0)) for key in {*whole, *truth}) / max(truth.values())
 
 
-def _drawn(gate: Any, sql: str, draws: int) -> tuple[float, float, float]:
+def _drawn(gate: Gateway, sql: str, draws: int) -> tuple[float, float, float]:
     """Standard deviation of many draws as an answer shows them, its standard error, and that of the law."""
-    plan = gate._plan(sql, 1, rows_per_unit=None, noise=None, within=None, confidence=Fraction(95, 100))
+    plan = gate._planner.fresh(Query(sql), date(2024, 6, 1))
     part = plan.cuts[0].parts[0]
     released = part.bundles[0]
     law = mechanism_of(released, part)

@@ -185,7 +185,7 @@ def text_errors(name: str, rng: np.random.Generator, runs: int, users: int = 6_0
         else:
             rappor = Rappor.planned(2, 4)
             matrix = design(rappor, texts)
-            fitted = fit(rappor, rappor.tally(rappor.encode(people, TAPE)), matrix)
+            fitted = fit(rappor, rappor.tally(rappor.encode(people, TAPE)), matrix, len(texts))
             shares = fitted.shares[:-1]
             variance = np.diag(fitted.covariance)[:-1] / fitted.misfit - true * (1 - true) / users
         squares.append(float(((shares - true) ** 2 / variance).mean()))

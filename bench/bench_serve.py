@@ -70,8 +70,8 @@ def reload(policy):
         with SimpleClient("127.0.0.1", port, "ana", PASSWORD, "clinic") as caller:
             alone = replies(caller, 2)
             again = [*COMMAND, "reload", "-p", str(policy)]
-            quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
-            during = replies(caller, 0, lambda: subprocess.run(again, check=True, **quiet))
+            nothing = subprocess.DEVNULL
+            during = replies(caller, 0, lambda: subprocess.run(again, check=True, stdout=nothing, stderr=nothing))
         for name, took in (("left alone", alone), ("while it reloads", during)):
             print(f"stored answers {name:<17} median {statistics.median(took):7.2f} ms  slowest {max(took):8.2f} ms")
         print(f"slowest reply in a reload: {max(during) / max(alone):.1f} × the slowest without one")

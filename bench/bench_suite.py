@@ -12,7 +12,10 @@ import argparse
 import tempfile
 from pathlib import Path
 
+from duckdb import DuckDBPyConnection
 from suite import FLOOR, QUESTIONS, Own, cpu, engine_part, make, opened, plain_of
+
+from sfumato.gateway import Gateway
 
 OTHER = {
     "q2": "SELECT COUNT(*) FROM visits WHERE disease = 'Disease{:02d}'",
@@ -36,7 +39,7 @@ def main() -> None:
             _print(chosen, plain, gate)
 
 
-def _print(chosen: argparse.Namespace, plain: object, gate: object) -> None:
+def _print(chosen: argparse.Namespace, plain: DuckDBPyConnection, gate: Gateway) -> None:
     print(f"{chosen.rows:,} rows, CPU in ms, one thread, median of {chosen.runs}")
     heads = ("plain", "floor", "engine", "/floor", "/plain", "new", "again", "other")
     print(f"{'':4}" + "".join(f"{head:>9}" for head in heads))

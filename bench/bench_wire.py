@@ -324,16 +324,18 @@ def answers(door, home, first, seconds):
     cases["stored answer, extended, binary"] = extended(GROUPED)
     cases |= {f"catalog: {name}": pg.query(sql) for name, sql in CATALOG.items()}
     for name, message in cases.items():
-        line(name, *rates(door, message, seconds), base)
-    found = postgres(first)
-    if found is None:
+        found, spread = rates(door, message, seconds)
+        line(name, found, spread, base)
+    server = postgres(first)
+    if server is None:
         print("PostgreSQL is not installed: not measured")
         return
     try:
         for name, sql in (("SELECT 1", "SELECT 1"), ("the same, no privacy", GROUPED)):
-            line(f"PostgreSQL: {name}", *rates(found, pg.query(sql), seconds, "trust"), base)
+            found, spread = rates(server, pg.query(sql), seconds, "trust")
+            line(f"PostgreSQL: {name}", found, spread, base)
     finally:
-        found.stop()
+        server.stop()
 
 
 def spending(door, count):

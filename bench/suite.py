@@ -196,6 +196,7 @@ def forget(gate: Gateway) -> None:
     """Let the gateway remember nothing of earlier questions."""
     planner = gate._planner
     planner._questions, planner._plans, planner._dry_run = Recent(10**6), Recent(10**6), DryRun(gate._engine)
+    assert isinstance(gate._engine, DuckDB)
     gate._engine.forget()
 
 

@@ -10,6 +10,7 @@ import html
 import math
 import textwrap
 from collections.abc import Sequence
+from dataclasses import dataclass
 from fractions import Fraction
 
 from sfumato.errors import InputError
@@ -198,6 +199,61 @@ def heat(
     for k, (head, bars) in enumerate(beside):
         parts += _beside(left + width + 10 + 54 * k, head, bars, high, ("out", "in")[k % 2])
     return "\n".join([*parts, "</svg>"]) + "\n"
+
+
+@dataclass(frozen=True)
+class BarGroup:
+    """Rows under a heading, each with a number for every column; without `bars` the numbers alone are shown."""
+
+    heading: str
+    rows: Sequence[tuple[str, Sequence[float]]]
+    bars: bool = True
+
+
+def grouped_bars(groups: Sequence[BarGroup], columns: Sequence[str], *, title: str, bare: bool = False) -> str:
+    """Named rows with a bar and a number in each of one to three columns; each column has a scale of its own.
+
+    >>> grouped_bars([BarGroup("tails", [("fair", [0.5]), ("bent", [0.7])])], ["chance"], title="Coins")[:4]
+    '<svg'
+    """
+    drawn = [numbers for group in groups if group.bars for _, numbers in group.rows]
+    every = [numbers for group in groups for _, numbers in group.rows]
+    if not drawn or not 1 <= len(columns) <= 3 or any(len(numbers) != len(columns) for numbers in every):
+        raise InputError("a picture of bars needs rows, and a number for each of one to three columns")
+    if not all(math.isfinite(number) and number >= 0 for numbers in every for number in numbers):
+        raise InputError("a picture of bars needs numbers from 0 on")
+    tops = [max(*column, 1e-300) for column in zip(*drawn, strict=True)]
+    names = max(len(name) for group in groups for name, _ in group.rows)
+    left = min(12 + 6.6 * names + 10, _WIDTH - 90 * len(columns))
+    slot = (_WIDTH - 8 - left) / len(columns)
+    parts, y = [], 66.0
+    for j, head in enumerate(columns):
+        parts.append(_text(round(left + j * slot, 2), 50, _fit(head, slot), "quiet"))
+    for group in groups:
+        parts.append(_text(12, y + 12, _fit(group.heading, _WIDTH - 24), "heading"))
+        y += 20
+        for name, numbers in group.rows:
+            parts.append(_text(16, y + 11, _fit(name, 1.15 * (left - 22)), "quiet"))
+            for j, number in enumerate(numbers):
+                x, wide = left + j * slot, (slot - 46) * number / tops[j] if group.bars else 0.0
+                if group.bars:
+                    parts.append(
+                        f'<rect x="{x:.2f}" y="{y + 2:g}" width="{wide:.2f}" height="11" class="in">'
+                        f"<title>{_escape(f'{group.heading}, {name}: {columns[j]} {number:.4g}')}</title></rect>"
+                    )
+                parts.append(_text(round(x + wide + (4 if group.bars else 0), 2), y + 12, f"{number:.3f}"))
+            y += 17
+        y += 8
+    told = f"{' and '.join(columns)}, for {', '.join(group.heading for group in groups)}"
+    head = [
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {_WIDTH} {y + 6:g}" class="sfumato-picture" role="img">',
+        f"<title>{_escape(title)}</title>",
+        f"<desc>{_escape(told)}</desc>",
+        *([] if bare else [f"<style>{STYLE}</style>"]),
+        f'<rect width="{_WIDTH}" height="{y + 6:g}" class="paper"/>',
+        _text(12, 24, _fit(title, _WIDTH - 24), "heading"),
+    ]
+    return "\n".join([*head, *parts, "</svg>"]) + "\n"
 
 
 def _check_heat(

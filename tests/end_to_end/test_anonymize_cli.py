@@ -325,7 +325,10 @@ def test_a_table_of_a_database_is_never_replaced(home, call):
         assert (done.returncode, done.stdout) == (2, ""), target
         assert done.stderr.startswith("ERROR ")
         assert "Traceback" not in done.stderr
-    assert call(*words, "d.duckdb#published.people").returncode == 0
+    done = call(*words, "d.duckdb#published.people")
+    assert done.returncode == 0
+    assert 'WARNING: "d.duckdb" also has "people", "v": do not publish this file' in done.stderr
+    assert "WARNING" not in call(*words, "alone.duckdb#people").stderr
     with duckdb.connect(str(home / "d.duckdb"), read_only=True) as engine:
         assert engine.execute("SELECT min(typeof(age)), count(*) FROM people").fetchone() == ("BIGINT", 120)
         assert engine.execute("SELECT count(*) FROM published.people").fetchone() == (120,)
@@ -419,3 +422,41 @@ def test_losses_that_differ_by_less_than_a_unit_are_told_apart(tmp_path, call):
         "anonymize", "a.csv", "--quasi", "code", "-k", "2", "--hierarchies", "h.toml", "-o", "p.csv", at=tmp_path
     )
     assert "the smallest of all 2 generalisations (" in said.stdout
+
+
+def test_what_is_reached_is_what_was_asked_for(home, call):
+    """Not the number of distinct values after entropy was asked for, nor nothing of beta."""
+    words = ("anonymize", "people.csv", *QUASI, "-k", "2", "-o", "r.csv")
+    done = call(*words, "-l", "1.5", "--diversity", "entropy", "--beta", "5", "--json", at=home)
+    assert {"k = 2", "entropy l = 1.5", "beta = 5"} <= set(json.loads(done.stdout)["satisfies"]), done
+    done = call(*words, "-l", "1.5", "--diversity", "entropy", "--beta", "5")
+    assert "and as asked entropy l = 1.5, beta = 5" in done.stdout
+    assert "distinct l = " in done.stdout
+
+
+def test_the_rows_of_one_class_that_match_nobody_are_one_fault(home, call):
+    """One line for a class and a label, however many sensitive values it is about; one row is a row."""
+    (home / "raw.csv").write_text("age,sex,ill\n30,m,flu\n30,m,cold\n31,m,flu\n31,m,cold\n")
+    (home / "r.csv").write_text("age,sex,ill\n30,m,cold\n30,m,cold\n30,m,flu\n30,m,flu\n")
+    done = call("release-check", "r.csv", "--raw", "raw.csv", *QUASI, at=home)
+    lines = [line for line in done.stdout.splitlines() if line.startswith("FAULT coverage")]
+    assert lines == [
+        'FAULT coverage in "age", row 1: 2 rows of a class match no original row that its label "30" covers'
+    ]
+    assert "4 rows in 1 class, the smallest of 4" in done.stdout
+    (home / "r.csv").write_text("age,sex,ill\n30,m,cold\n30,m,flu\n30,m,flu\n")
+    done = call("release-check", "r.csv", "--raw", "raw.csv", *QUASI)
+    assert '1 row of a class matches no original row that its label "30" covers' in done.stdout
+
+
+def test_an_attack_on_a_published_table_says_so(home, call):
+    """No server, no queries; and the reason why an attack cannot be tried, on the terminal too."""
+    assert call("anonymize", "people.csv", *QUASI, "-k", "5", "-o", "r.csv", at=home).returncode == 0
+    words = ("attack", "all", "--csv", "people.csv", "--release", "r.csv", "--secret", "ill", "--report", "p.html")
+    done = call(*words)
+    assert "– intersection against r.csv: not applicable: one release alone" in done.stdout, done.stderr
+    shown = (home / "p.html").read_text()
+    assert "a published table, which answers no queries" in shown
+    assert "Each attack read the published table" in shown
+    assert "a server that promises nothing" not in shown
+    assert "ran queries" not in shown

@@ -175,7 +175,12 @@ def test_a_comparison_is_a_document_and_a_picture(points, call):
     shown = json.loads(done.stdout)
     assert {"mechanism", "loss", "adversary_error", "bayes_error", "epsilon"} <= set(shown["rows"][0])
     assert {row["prior"] for row in shown["rows"]} == {"uniform", "given"}
-    assert (points / "a.svg").read_text().startswith("<svg")
+    drawn = (points / "a.svg").read_text()
+    assert drawn.startswith("<svg")
+    for row in shown["rows"]:  # each by its whole name, with both errors
+        assert f">{row['mechanism']}" in drawn
+        assert f">{row['adversary_error']:.3f}<" in drawn
+        assert f">{row['bayes_error']:.3f}<" in drawn
     counted = call("geo", "evaluate", "--grid", "3x3", "--prior", "points.csv", at=points)
     assert "given" in counted.stdout
     assert "certified" in counted.stdout
@@ -320,3 +325,26 @@ def test_the_attack_names_rounded_noise_and_not_ours(points, call):
     call("geo", "obfuscate", "points.csv", "-o", "good.csv", *LEVEL, at=points)
     assert call("geo", "attack", *LEVEL, "--reports", "good.csv", *words, at=points).returncode == 0
     assert call("geo", "attack", *LEVEL, "--reports", "good.csv", at=points).returncode == 2
+
+
+@pytest.mark.parametrize("at", ["-33.8568,151.2153", "-33.8568,-70.6", "-0.5,-0.25", "40.7,-74"])
+def test_positions_in_the_south_and_west_are_not_options(tmp_path, call, at):
+    """As an argument, and as the value of an option."""
+    lat, lon = map(float, at.split(","))
+    done = call("geo", "obfuscate", at, *LEVEL, "--around", at, "--zone", f"{at},50", "--json", at=tmp_path)
+    assert done.returncode == 0, done.stderr
+    shown = json.loads(done.stdout)
+    assert ground_distance(lat, lon, shown["lat"], shown["lon"]) < 5000
+    done = call("geo", "obfuscate", *LEVEL, at, at=tmp_path)
+    assert done.returncode == 0, done.stderr
+    done = call("geo", "place", "home", at, "--json", at=tmp_path)
+    assert json.loads(done.stdout) == {"name": "home", "lat": lat, "lon": lon}
+    done = call("geo", "retrieve", "--interest", "300", *LEVEL, "--around", at, at=tmp_path)
+    assert done.returncode == 0, done.stderr
+
+
+def test_what_only_begins_like_a_position_is_still_refused(tmp_path, call):
+    for words in (("-3",), ("-x,5",), ("-33.8,151.2", "--leve", "1")):
+        done = call("geo", "obfuscate", *words, *LEVEL, at=tmp_path)
+        assert done.returncode == 2
+        assert "No such option" in done.stderr

@@ -14,7 +14,17 @@ from sfumato.errors import ClaimError, InputError
 from sfumato.geo import evaluation
 from sfumato.geo.cell_priors import count_points, read_prior, shaped_priors
 from sfumato.geo.definitions import check_definitions, worst_prior
-from sfumato.geo.evaluation import BEST, CLOAKING, FOR_PRIOR, FOR_UNIFORM, FOR_UNIFORM_2, PLANAR, evaluate, grid_optimum
+from sfumato.geo.evaluation import (
+    BEST,
+    CLOAKING,
+    FOR_PRIOR,
+    FOR_UNIFORM,
+    FOR_UNIFORM_2,
+    PLANAR,
+    PLANAR_HERE,
+    evaluate,
+    grid_optimum,
+)
 from sfumato.geo.grid_channels import (
     GridCells,
     adversary_error,
@@ -246,10 +256,28 @@ def test_the_lectures_comparison_on_nine_by_nine(nine):
 
 def test_the_comparison_says_where_the_ordering_fails(nine):
     assert nine.row("inside zones", CLOAKING).adversary_error > nine.row("inside zones", PLANAR).adversary_error
-    failing = [line for line in nine.remarks if "does not hold" in line]
-    assert len(failing) == 1
-    assert failing[0].startswith("prior inside zones")
+    cloaked, spread = [line for line in nine.remarks if "does not hold" in line]
+    assert cloaked.startswith("prior inside zones")
+    assert "at loss 0.854, planar has error 0.575 at loss 0.889; better than planar noise of loss 0.854" in cloaked
+    assert "at loss 2.774, planar has error 0.575 at loss 0.889; not better than planar noise of loss 2.774" in spread
+    (unequal,) = [line for line in nine.remarks if "not at equal loss" in line]
+    assert unequal.startswith("prior blocks")
     assert any("degenerate" in line for line in nine.remarks)
+
+
+def test_what_is_compared_loses_the_same(nine):
+    """Under the adversary's prior: the optimum and planar noise for it, and every row and the noise beside it."""
+    for prior, weights in shaped_priors(nine.cells, 3).items():
+        for name in (FOR_PRIOR, PLANAR_HERE):
+            assert nine.row(prior, name).loss_here == pytest.approx(nine.loss, abs=2e-6), (prior, name)
+        for row in nine.rows:
+            if row.prior == prior and row.loss_here > 0:
+                table = planar(nine.cells, calibrate_planar(nine.cells, row.loss_here, weights))
+                assert expected_loss(table, weights, nine.cells.distance) == pytest.approx(row.loss_here, abs=2e-6)
+                error = adversary_error(table, weights, nine.cells.distance)
+                assert row.planar_error == pytest.approx(error, abs=1e-6)
+    assert {row.loss_here for row in nine.rows if row.mechanism == CLOAKING} != {nine.loss}
+    assert nine.row("uniform", "9 dummies").planar_error is None
 
 
 def test_symmetry_does_not_change_the_optimum_for_a_prior():

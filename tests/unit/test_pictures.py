@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sfumato.errors import InputError
-from sfumato.pictures import curves, heat, largest_ratio, neighbours
+from sfumato.pictures import BarGroup, curves, grouped_bars, heat, largest_ratio, neighbours
 
 SVG = "{http://www.w3.org/2000/svg}"
 THREE = (["a", "b", "c"], [0.5, 0.3, 0.2], [0.25, 0.35, 0.4])
@@ -252,3 +252,34 @@ def test_zero_is_among_the_names_of_an_axis_and_the_last_one_fits():
     assert "0" in {text.text for text in texts}
     assert 3 < len(texts) < 20
     assert all(float(text.get("x")) + 3.5 * len(text.text) <= 420 for text in texts[:-1])
+
+
+GROUPS = [
+    BarGroup("prior uniform", [("cloaking", (1.0, 0.5)), ("optimal for uniform (interior)", (0.5, 0.25))]),
+    BarGroup("dummies", [("prior uniform", (9.0, 0.9))], bars=False),
+]
+
+
+def test_bars_beside_names_are_as_wide_as_their_numbers():
+    root = ET.fromstring(grouped_bars(GROUPS, ("error", "Bayes error"), title="Errors"))
+    widths = [float(bar.get("width")) for bar in root.iter(f"{SVG}rect") if bar.get("class") == "in"]
+    assert len(widths) == 4  # what has no bars is no scale either
+    assert widths[0] / widths[2] == pytest.approx(2, rel=1e-3)
+    assert widths[1] / widths[3] == pytest.approx(2, rel=1e-3)
+    assert widths[0] == pytest.approx(widths[1])
+    for text in ("optimal for uniform (interior)", "9.000", "0.250", "Bayes error", "dummies"):
+        assert text in words(root)
+
+
+def test_bars_and_their_numbers_stay_inside_the_picture():
+    root = ET.fromstring(grouped_bars(GROUPS, ("error", "Bayes error"), title="Errors"))
+    wide, high = map(float, root.get("viewBox").split()[2:])
+    for text in root.iter(f"{SVG}text"):
+        assert float(text.get("x")) + (5 if text.text[0].isdigit() else 0) * 7 <= wide
+        assert float(text.get("y")) <= high
+
+
+@pytest.mark.parametrize("rows", [[], [("a", (1.0,))], [("a", (-1.0, 0.0))], [("a", (math.nan, 0.0))]])
+def test_what_are_no_bars_is_refused(rows):
+    with pytest.raises(InputError):
+        grouped_bars([BarGroup("g", rows)], ("x", "y"), title="t")

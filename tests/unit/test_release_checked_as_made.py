@@ -156,3 +156,32 @@ def test_what_a_copy_promised_holds_of_the_table_of_today(promise, place, tmp_pa
         report = check_release(release, raw, ("zip",), "s", claims=claims[place], earlier=[earlier])
         assert report.passed is holds, (extra, report.faults)
         assert bool(report.faults) is not holds
+
+
+def test_the_journalist_of_the_check_is_that_of_the_release_with_and_without_a_population(tmp_path):
+    """The population is the table and others; or it lacks some of the table, as a register that is out of date."""
+    seen = Counter()
+    for seed in range(60):
+        rng = random.Random(f"population {seed}")
+        people = [(rng.choice("1223334"), rng.choice("abc")) for _ in range(20)]
+        world = [q for q, _ in people[seed % 3 :]] + rng.choices("1234", k=rng.choice((0, 5, 60)))
+        raw = write(tmp_path / "raw.csv", ("q", "s"), people)
+        everybody = write(tmp_path / "world.csv", ("q",), [(q,) for q in world])
+        for population in (None, str(everybody)):
+            out = tmp_path / f"{seed}{population is None}.csv"
+            request = AnonymizeRequest(
+                str(raw),
+                ("q",),
+                "s",
+                k=3,
+                suppress="0.5",
+                hierarchies={"q": from_rows("q", TREE)},
+                population=population,
+            )
+            made = anonymize(request, str(out))
+            report = check_release(out, raw, ("q",), "s", claims=claims_of(3), population=population)
+            assert report.faultless, (seed, report.faults)
+            assert report.journalist == made.measures.journalist, (seed, population)
+            seen[population is None, report.journalist == report.prosecutor] += 1
+    assert seen[True, True] > 10, seen
+    assert seen[False, False] > 10, seen

@@ -103,6 +103,7 @@ class AnonymizedRelease:
     checks: int
     nodes: int
     interrupted: bool
+    satisfies: tuple[str, ...] = ()
 
     @property
     def gap(self) -> float | None:
@@ -119,6 +120,7 @@ class AnonymizedRelease:
             "k": self.k,
             "l": self.l,
             "t": self.t,
+            "satisfies": list(self.satisfies),
             "loss": float(self.loss),
             "bound": self.bound,
             "gap": self.gap,
@@ -405,6 +407,7 @@ def _release(
         0 if found is None else found.checks,
         0 if found is None else found.nodes,
         recoding.interrupted if found is None else found.interrupted,
+        tuple(model.words for model in prepared.models),
     )
 
 

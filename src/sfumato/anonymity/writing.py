@@ -157,6 +157,25 @@ def _store(
         ) from None
 
 
+def other_tables(target: str) -> list[str]:
+    """What else is in the DuckDB file of a release: whoever gets the file gets that too."""
+    place, _, table = target.partition("#")
+    if target.startswith(_REMOTE) or not place.lower().endswith(_DATABASE):
+        return []
+    with duckdb.connect() as engine:
+        engine.execute(f"ATTACH {string(place)} AS target (READ_ONLY)")
+        kinds = (
+            "SELECT schema_name, table_name FROM duckdb_tables()",
+            "SELECT schema_name, view_name FROM duckdb_views()",
+        )
+        theirs = "database_name = 'target' AND NOT internal"
+        rows = engine.execute(
+            " UNION ALL ".join(f"{kind} WHERE {theirs}" for kind in kinds) + " ORDER BY ALL"
+        ).fetchall()
+    names = [name if schema == "main" else f"{schema}.{name}" for schema, name in rows]
+    return [name for name in names if table.lower() not in (name.lower(), f"main.{name}".lower())]
+
+
 def qualified(table: str) -> str:
     """A table, or a schema and a table, in quotes."""
     return ".".join(identifier(part) for part in table.split("."))

@@ -58,10 +58,16 @@ FILE = "redteam.json"
 FORMAT = 2
 _PROMISED = "a gateway that promises never to exceed its epsilon"
 _PLAIN = "a server that promises nothing"
+_PUBLISHED = "a published table, which answers no queries"
 
 
 def document(
-    reports: Sequence[AttackReport], what: str, knowledge: Knowledge, ledger: str | None = None
+    reports: Sequence[AttackReport],
+    what: str,
+    knowledge: Knowledge,
+    ledger: str | None = None,
+    *,
+    published: bool = False,
 ) -> dict[str, Any]:
     """Everything that the page says, as plain values."""
     attacks = dict.fromkeys(report.attack for report in reports)
@@ -70,13 +76,16 @@ def document(
         "format": FORMAT,
         "made": datetime.now(UTC).isoformat(timespec="seconds"),
         "target": what,
+        "published": published,
         "ledger": ledger,
         "secret": {"column": knowledge.fact.column, "value": knowledge.fact.words},
         "known": list(knowledge.people[0].known),
         "people": len(knowledge.people),
         "base_rate": reports[0].base_rate if reports else 0.5,
-        "attacks": [_attack(name) for name in attacks],
-        "defences": [_defence(name, [r for r in reports if r.defence == name]) for name in defences],
+        "attacks": [_attack(name, published=published) for name in attacks],
+        "defences": [
+            _defence(name, [r for r in reports if r.defence == name], published=published) for name in defences
+        ],
         "reports": [report.to_dict() for report in reports],
     }
 
@@ -88,8 +97,8 @@ def keep(found: dict[str, Any], state: str) -> Path:
     return place
 
 
-def _attack(name: str) -> dict[str, str]:
-    attack = ATTACKS.get(name) or RELEASE_ATTACKS[name]
+def _attack(name: str, *, published: bool) -> dict[str, str]:
+    attack = RELEASE_ATTACKS[name] if published else ATTACKS.get(name) or RELEASE_ATTACKS[name]
     return {"name": name, "what": attack.what, "advice": attack.advice}
 
 
@@ -97,12 +106,13 @@ def _attacks(count: int) -> str:
     return f"{count} attack{'' if count == 1 else 's'}"
 
 
-def _defence(name: str, reports: Sequence[AttackReport]) -> dict[str, Any]:
+def _defence(name: str, reports: Sequence[AttackReport], *, published: bool) -> dict[str, Any]:
     tried = [report for report in reports if report.applicable and not report.unanswered]
     refused = sum(report.unanswered for report in reports)
     broken = [report for report in tried if report.outcome == "broken"]
     allowed = [report for report in tried if report.outcome == "allowed"]
     promise = next((report.promise for report in reports if report.promise), None)
+    promises = any(report.total is not None for report in reports)
     if broken:
         sentence = f"broken by {len(broken)} of {_attacks(len(tried))}"
         most = max(broken, key=lambda report: report.recovered)
@@ -118,7 +128,7 @@ def _defence(name: str, reports: Sequence[AttackReport]) -> dict[str, Any]:
         sentence += f"; every query of {'one attack' if refused == 1 else f'{refused} attacks'} was refused"
     return {
         "name": name,
-        "what": DEFENCES.get(name, _PROMISED if any(report.total is not None for report in reports) else _PLAIN),
+        "what": _PUBLISHED if published else DEFENCES.get(name, _PROMISED if promises else _PLAIN),
         "tried": len(tried),
         "broken": len(broken),
         "allowed": len(allowed),

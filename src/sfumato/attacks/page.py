@@ -64,7 +64,7 @@ def page(found: dict[str, Any]) -> str:
         "<h2>In short</h2><table class=each><tbody>",
         *(_in_short(defence) for defence in found["defences"]),
         "</tbody></table>",
-        "<p>Each attack ran queries that an analyst may run, then claimed who has the secret. Always",
+        f"<p>{_how(found)}, then claimed who has the secret. Always",
         f"guessing the most common value is right {percent(found['base_rate'])} of the time, so a right claim is not",
         "yet a recovered secret. <span class=broken>Broken</span>: right more often than a guess, than everybody",
         "else's rows reveal, and than any promise permits, beyond chance; or proved where nothing is promised.",
@@ -158,6 +158,12 @@ def drawings(attack: str, reports: Sequence[dict[str, Any]]) -> list[str]:
         if any(y for _, points in lines for _, y in points):
             pictures.append(curves(lines, title=attack, axis="queries asked", measure="% of claims right", bare=True))
     return pictures
+
+
+def _how(found: dict[str, Any]) -> str:
+    if found.get("published"):
+        return "Each attack read the published table and what its attacker knows"
+    return "Each attack ran queries that an analyst may run"
 
 
 def _line(report: dict[str, Any]) -> str:

@@ -20,6 +20,7 @@ from rich.table import Table
 from sfumato import pictures
 from sfumato.anonymity import AnonymizedRelease, AnonymizeRequest, anonymize, by_dimension, compare
 from sfumato.anonymity.releases import check_target
+from sfumato.anonymity.writing import other_tables
 from sfumato.cli.anonymize_request import request_of
 from sfumato.cli.outputs import check_apart
 from sfumato.cli.release_record import note, read_record
@@ -68,6 +69,17 @@ def run(wanted: AnonymizeCommand, *, as_json: bool) -> None:
         print_json(release.to_dict())
     else:
         _say(request, release, out)
+    _warn_of_others(out)
+
+
+def _warn_of_others(out: str) -> None:
+    others = other_tables(out)
+    if others:
+        shown = ", ".join(f'"{name}"' for name in others[:5]) + (", …" if len(others) > 5 else "")
+        sys.stderr.write(
+            f'WARNING: "{out.partition("#")[0]}" also has {shown}: do not publish this file, for whoever gets it gets '
+            "these too. Write the release into a file of its own.\n"
+        )
 
 
 def _check_outputs(wanted: AnonymizeCommand, request: AnonymizeRequest, out: str | None) -> None:
@@ -158,18 +170,24 @@ def picture(name: str, found: list[tuple[int, AnonymizedRelease]]) -> str:
     """Loss and risks as curves."""
     lines: list[pictures.Curve] = [
         ("information loss", [(many, float(release.loss)) for many, release in found]),
-        ("worst row's risk", [(many, float(release.measures.prosecutor)) for many, release in found]),
+        ("prosecutor's risk", [(many, float(release.measures.prosecutor)) for many, release in found]),
         ("journalist's risk", [(many, float(release.measures.journalist)) for many, release in found]),
-        ("mean risk", [(many, float(release.measures.marketer)) for many, release in found]),
+        ("marketer's risk", [(many, float(release.measures.marketer)) for many, release in found]),
         ("unique rows", [(many, float(release.measures.uniques)) for many, release in found]),
     ]
-    return pictures.curves(lines, title=f"What a release loses and risks, by {name}", axis=name, measure="part")
+    return pictures.curves(
+        lines, title=f"What a release loses and risks, by {name}", axis=name, measure="loss, risk, part of rows"
+    )
+
+
+def _rows(many: int) -> str:
+    return "row" if many == 1 else "rows"
 
 
 def _say(request: AnonymizeRequest, release: AnonymizedRelease, out: str) -> None:
     stream = console()
     stream.print(
-        f"{release.released:,} of {release.rows:,} rows released to {without_password(out)}; "
+        f"{release.released:,} of {release.rows:,} {_rows(release.rows)} released to {without_password(out)}; "
         f"{release.suppressed:,} suppressed",
         soft_wrap=True,
     )
@@ -191,10 +209,12 @@ def _say(request: AnonymizeRequest, release: AnonymizedRelease, out: str) -> Non
         stream.print(f"levels: {levels}", soft_wrap=True)
     reached = [f"k = {release.k}"]
     if release.l is not None:
-        reached.append(f"l = {release.l}")
+        reached.append(f"distinct l = {release.l}")
     if release.t is not None:
         reached.append(f"t = {release.t:.4f}")
     measures = release.measures
+    asked = [words for words in release.satisfies if not words.startswith(("k = ", "l = ", "t = "))]
+    reached += [] if not asked else [f"and as asked {', '.join(asked)}"]
     average = f"{measures.classes:,} classes of {float(measures.average_class_size):.1f} rows on average"
     stream.print(f"reached: {', '.join(reached)}; {average}", soft_wrap=True)
     stream.print(

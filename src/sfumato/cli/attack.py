@@ -80,7 +80,7 @@ def run(wanted: AttackCommand, *, as_json: bool) -> None:
     reports, knowledge = _outcome(wanted)
     what = wanted.target or str(wanted.csv)
     own = "own" if wanted.spend else "copy"
-    found = document(reports, what, knowledge, None if wanted.target is None else own)
+    found = document(reports, what, knowledge, None if wanted.target is None else own, published=bool(wanted.release))
     if wanted.target is not None and "://" not in wanted.target:
         place = keep(found, load(Path(wanted.target)).data.state)
         sys.stderr.write(f"Saved {place} for the owner and the auditors\n")
@@ -306,6 +306,9 @@ def _say(reports: list[AttackReport]) -> None:
     about_secret = [report for report in reports if report.promise and report.base_rate == reports[0].base_rate]
     for promise in dict.fromkeys(report.promise for report in about_secret if report.promise):
         out.print(f"{promise[0].upper()}{promise[1:]}.", soft_wrap=True)
+    for report in reports:
+        if not report.applicable:
+            out.print(f"– {report.attack} against {report.defence}: {report.words}", soft_wrap=True)
     unanswered = [report for report in reports if report.unanswered]
     for report in unanswered[:1]:
         out.print(f"{report.attack} against {report.defence} shows {report.words}", soft_wrap=True)

@@ -117,7 +117,7 @@ def run_evaluate(
         print_json({"grid": grid, "loss": done.loss, "rows": rows, "remarks": done.remarks})
         return
     grid_of(
-        ("prior", "mechanism", "loss", "loss here", "adversary's error", "Bayes error", "epsilon"),
+        ("prior", "mechanism", "loss", "loss here", "adversary's error", "planar's", "Bayes error", "epsilon"),
         [
             [
                 row.prior,
@@ -125,6 +125,7 @@ def run_evaluate(
                 f"{row.loss:.4f}",
                 f"{row.loss_here:.4f}",
                 f"{row.adversary_error:.4f}",
+                "–" if row.planar_error is None else f"{row.planar_error:.4f}",
                 f"{row.bayes_error:.3f}",
                 "–" if row.epsilon is None else f"{float(row.epsilon):.4f}",
             ]
@@ -132,16 +133,22 @@ def run_evaluate(
         ],
     )
     units = "loss and error in cells; epsilon per cell, certified; – where no epsilon holds"
-    tell([units, "loss: the one that a mechanism was made for; loss here: under the prior of the row", *done.remarks])
+    losses = "loss: the one that a mechanism was made for; loss here: under the prior of the row"
+    tell([units, losses, "planar's: the error against planar noise with the loss here of the row", *done.remarks])
 
 
 def _picture(done: Evaluation) -> str:
-    priors = list(dict.fromkeys(row.prior for row in done.rows))
-    names = [row.mechanism for row in done.rows if row.prior == priors[0]]
-    table = [[done.row(prior, name).adversary_error for name in names] for prior in priors]
-    return pictures.heat(
-        table, priors, names, title="The adversary's expected error, in cells", axes=("prior", "mechanism")
-    )
+    """Both errors of every mechanism, by prior; dummies, whose users lose nothing, without bars below."""
+    groups, dummies = [], []
+    for prior in dict.fromkeys(row.prior for row in done.rows):
+        rows = [row for row in done.rows if row.prior == prior]
+        shown = [(row.mechanism, (row.adversary_error, row.bayes_error)) for row in rows if row.loss > 0]
+        groups.append(pictures.BarGroup(f"prior {prior}", shown))
+        dummies += [(f"prior {prior}", (row.adversary_error, row.bayes_error)) for row in rows if row.loss == 0]
+    name = next((row.mechanism for row in done.rows if row.loss == 0), "")
+    last = [pictures.BarGroup(f"{name}: the price is bandwidth, not loss", dummies, bars=False)] if dummies else []
+    columns = ("error in cells", "Bayes error")
+    return pictures.grouped_bars([*groups, *last], columns, title="What an adversary who knows the prior gets wrong")
 
 
 def run_optimal(

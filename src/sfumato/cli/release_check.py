@@ -97,7 +97,8 @@ def _say(report: ReleaseReport, lost: list[str]) -> None:
 
 def _say_numbers(out: Console, report: ReleaseReport) -> None:
     """k, l, t and the risks."""
-    out.print(f"{report.rows:,} rows in {report.classes:,} classes, the smallest of {report.k}: k = {report.k}")
+    sizes = f"{_many(report.rows, 'row', 'rows')} in {_many(report.classes, 'class', 'classes')}"
+    out.print(f"{sizes}, the smallest of {report.k}: k = {report.k}")
     if report.dummies:
         out.print(f"{report.dummies:,} of the rows are dummies: they match nobody in the original table")
     if report.distinct is not None and report.entropy is not None:
@@ -110,6 +111,10 @@ def _say_numbers(out: Console, report: ReleaseReport) -> None:
         f"discernibility {report.discernibility:,}, average class {float(report.average_class_size):.1f}",
         soft_wrap=True,
     )
+
+
+def _many(count: int, one: str, several: str) -> str:
+    return f"{count:,} {one if count == 1 else several}"
 
 
 def _where(fault: ReleaseFault) -> str:

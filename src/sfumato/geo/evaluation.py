@@ -2,12 +2,14 @@
 
 Every mechanism is configured so that a user with the uniform prior loses the same: the expected distance between the
 true cell and the reported one. Then adversaries who know a prior guess the true cell, as well as it can be guessed.
+Users with that prior lose more or less than this; so each mechanism is also compared with the planar noise at which
+they lose as much as with it.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 
 import numpy as np
@@ -27,6 +29,7 @@ from sfumato.geo.grid_channels import (
     cloaking,
     expected_loss,
     fractions_of_logs,
+    planar,
     planar_logs,
     solve_loss,
 )
@@ -36,15 +39,17 @@ from sfumato.sampling import sample_uniform
 
 Floats = NDArray[np.float64]
 _SAMPLES = 3000
+_SAME = 1e-6
 PLANAR, CLOAKING, BEST = "planar", "cloaking", "geo-indistinguishable optimum"
-FOR_PRIOR = "optimal for the prior"
+FOR_PRIOR, PLANAR_HERE = "optimal for the prior", "planar for the prior"
 FOR_UNIFORM, FOR_UNIFORM_2 = "optimal for uniform (vertex)", "optimal for uniform (interior)"
 
 
 @dataclass(frozen=True)
 class Scored:
-    """One mechanism against one adversary. `loss` is that of the uniform prior (of the prior itself for the mechanism
-    made for it), `loss_here` that of the adversary's prior. `epsilon` per cell is certified; None: there is none.
+    """One mechanism against one adversary. `loss` is that of the uniform prior (of the prior itself for the mechanisms
+    made for it), `loss_here` that of the adversary's prior. `planar_error` is the adversary's error against planar
+    noise of the same `loss_here`; None: there is none. `epsilon` per cell is certified; None: there is none.
     """
 
     prior: str
@@ -54,6 +59,7 @@ class Scored:
     adversary_error: float
     bayes_error: float
     epsilon: Fraction | None
+    planar_error: float | None = None
 
 
 @dataclass(frozen=True)
@@ -73,17 +79,14 @@ class Evaluation:
         """Where the lecture's ordering holds and where it does not."""
         lines = []
         for prior in dict.fromkeys(row.prior for row in self.rows):
-            ours = self.row(prior, PLANAR).adversary_error
-            better = [
-                row
-                for row in self.rows
-                if row.prior == prior
-                and row.mechanism in (CLOAKING, FOR_UNIFORM, FOR_UNIFORM_2)
-                and row.adversary_error > ours + 1e-6
-            ]
-            if better:
-                names = ", ".join(f"{row.mechanism} ({row.adversary_error:.3f} against {ours:.3f})" for row in better)
-                lines.append(f"prior {prior}: the lecture's ordering does not hold; better than planar noise: {names}")
+            ours = self.row(prior, PLANAR)
+            others = [self.row(prior, name) for name in (CLOAKING, FOR_UNIFORM, FOR_UNIFORM_2)]
+            for row in others:
+                above = row.adversary_error > ours.adversary_error + _SAME
+                if above or _hides_more(row):
+                    what = "does not hold" if above else "holds, but not at equal loss"
+                    errors = f"{_error(row)}, {_error(ours)}"
+                    lines.append(f"prior {prior}: the lecture's ordering {what}: {errors}; {_at_equal_loss(row)}")
         spread = [
             abs(self.row(p, FOR_UNIFORM).adversary_error - self.row(p, FOR_UNIFORM_2).adversary_error)
             for p in dict.fromkeys(row.prior for row in self.rows)
@@ -96,6 +99,21 @@ class Evaluation:
         if dummies is not None:
             lines.append(f"{dummies}: the service answers for every reported cell, so the price is bandwidth, not loss")
         return lines
+
+
+def _error(row: Scored) -> str:
+    return f"{row.mechanism} has error {row.adversary_error:.3f} at loss {row.loss_here:.3f}"
+
+
+def _hides_more(row: Scored) -> bool:
+    return row.planar_error is not None and row.adversary_error > row.planar_error + _SAME
+
+
+def _at_equal_loss(row: Scored) -> str:
+    if row.planar_error is None:
+        return f"no planar noise has loss {row.loss_here:.3f}"
+    kind = "better" if _hides_more(row) else "not better"
+    return f"{kind} than planar noise of loss {row.loss_here:.3f}, whose error is {row.planar_error:.3f}"
 
 
 @dataclass(frozen=True, eq=False)
@@ -138,9 +156,39 @@ def evaluate(cells: GridCells, *, side: int = 3, priors: Mapping[str, Floats] | 
     rows = []
     for prior, weights in against.items():
         own = _Tried.of(cells, optimal_for_prior(cells, weights, loss), weights)
-        rows += [_scored(prior, name, one, weights, cells) for name, one in {**tried, FOR_PRIOR: own}.items()]
+        here = _planar_here(cells, loss, weights)
+        made = {**tried, FOR_PRIOR: own} | ({} if here is None else {PLANAR_HERE: here})
+        rows += [
+            _beside_planar(_scored(prior, name, one, weights, cells), weights, cells) for name, one in made.items()
+        ]
         rows.append(_dummies(prior, weights, cells, side * side))
     return Evaluation(cells, loss, tuple(rows))
+
+
+def _planar_here(cells: GridCells, loss: float, weights: Floats) -> _Tried | None:
+    """Planar noise that loses this much under this prior; None: no noise of this kind does."""
+    epsilon = _planar_epsilon(cells, loss, weights)
+    return None if epsilon is None else _Tried.of_planar(cells, epsilon, weights)
+
+
+def _planar_epsilon(cells: GridCells, loss: float, weights: Floats) -> float | None:
+    if loss <= _SAME:
+        return None
+    try:
+        epsilon = calibrate_planar(cells, loss, weights)
+    except InputError:  # it would have to be much wider than the grid
+        return None
+    return epsilon if abs(expected_loss(planar(cells, epsilon), weights, cells.distance) - loss) < _SAME else None
+
+
+def _beside_planar(row: Scored, weights: Floats, cells: GridCells) -> Scored:
+    """The row, compared with planar noise of the same loss under its prior."""
+    if row.mechanism in (PLANAR, PLANAR_HERE):
+        return replace(row, planar_error=row.adversary_error)
+    epsilon = _planar_epsilon(cells, row.loss_here, weights)
+    if epsilon is None:
+        return row
+    return replace(row, planar_error=adversary_error(planar(cells, epsilon), weights, cells.distance))
 
 
 def _scored(prior: str, name: str, tried: _Tried, weights: Floats, cells: GridCells) -> Scored:

@@ -160,6 +160,7 @@ def check_release(
     )
     _check_order(case)
     together = meet_earlier(case, earlier, tuple(keep), hierarchies, recorded)
+    world = None if population is None else _Population.of(case, population)
     promised = [case, *_promised(case, recorded, together.left)]
     if any(one.claims.presence is not None for one in promised[1:]) and case.claims.presence is None:
         together.left.append("the record promises delta-presence: name --presence and --population")
@@ -169,7 +170,7 @@ def check_release(
     left_over = () if is_sorted else tuple(find_order(case, tuple(keep)))
     faults = (
         *dict.fromkeys(fault for one in promised for fault in (*_claimed(one), *_far_but_for_dummies(one))),
-        *_present(case, population),
+        *_present(case, world),
         *_uncovered(case),
         *_kept(case, tuple(keep)),
         *find_columns(published, original, (*known, *keep)),
@@ -186,7 +187,7 @@ def check_release(
     )  # fmt: skip
     shown = (note for note in notes if note.kind != "order" or not left_over)
     said = (*shown, *dict.fromkeys(note for one in promised for note in _diverse_with_dummies(one)))
-    return replace(_report(case, faults, together), k_with_kept=kept, scope=scope, notes=said)
+    return replace(_report(case, faults, together, world), k_with_kept=kept, scope=scope, notes=said)
 
 
 def _promised(case: ReleaseCase, recorded: EarlierRelease | None, left: list[str]) -> Iterator[ReleaseCase]:
@@ -248,24 +249,39 @@ def _far_but_for_dummies(case: ReleaseCase) -> Iterator[ReleaseFault]:
         yield ReleaseFault("dummies", words, case.sensitive)
 
 
-def _present(case: ReleaseCase, population: str | Path | None) -> Iterator[ReleaseFault]:
+@dataclass(frozen=True)
+class _Population:
+    """The people of a larger table: how many the labels of each class cover, and how many are in no class."""
+
+    covered: list[int]
+    stranded: int
+
+    @classmethod
+    def of(cls, case: ReleaseCase, population: str | Path) -> _Population:
+        """Read and counted by class."""
+        table = read_published(population)
+        everybody = by_class(table.parts(case.columns), [""] * len(table.rows))
+        labels: list[tuple[Key, Counter[str]]] = [(key, Counter()) for key in case.classes]
+        masks = cover(case.columns, labels, everybody, case.trees).masks
+        stranded = sum(counts.total() for key, counts in everybody.items() if not masks[key])
+        return cls(count_covered(len(labels), everybody, masks), stranded)
+
+
+def _present(case: ReleaseCase, population: _Population | None) -> Iterator[ReleaseFault]:
     """Classes of which a larger or smaller part of the population is in the table than is claimed (delta-presence)."""
     if case.claims.presence is None:
         return
     if population is None:
         raise InputError("delta-presence needs the larger table of all people", hint="Name it with --population DATA.")
-    (low, high), table = case.claims.presence, read_published(population)
-    everybody = by_class(table.parts(case.columns), [""] * len(table.rows))
-    labels: list[tuple[Key, Counter[str]]] = [(key, Counter()) for key in case.classes]
-    masks = cover(case.columns, labels, everybody, case.trees).masks
-    people = count_covered(len(labels), everybody, masks)
-    parts = [(one.total(), many) for one, many in zip(case.classes.values(), people, strict=True)]
+    low, high = case.claims.presence
+    parts = [(one.total(), many) for one, many in zip(case.classes.values(), population.covered, strict=True)]
     bad = sum(not low * many <= here <= high * many for here, many in parts)
     if bad:
         yield ReleaseFault("presence", f"of {bad} classes another part of the population is released than claimed")
-    stranded = sum(counts.total() for key, counts in everybody.items() if not masks[key])
-    if low > 0 and stranded:
-        yield ReleaseFault("presence", f"{stranded} people of the population are in no class: none of them is released")
+    if low > 0 and population.stranded:
+        yield ReleaseFault(
+            "presence", f"{population.stranded} people of the population are in no class: none of them is released"
+        )
 
 
 def _uncovered(case: ReleaseCase) -> Iterator[ReleaseFault]:
@@ -284,15 +300,19 @@ def _uncovered(case: ReleaseCase) -> Iterator[ReleaseFault]:
     first: dict[Key, int] = {}
     for i, key in enumerate(case.published.parts(case.columns), 1):
         first.setdefault(key, i)
+    few: Counter[tuple[int, int | None]] = Counter()
     for at, value, many in short[:_SHOWN]:
         key, counts = classes[at]
         if value not in case.total:
             words = "a sensitive value is released that the original table does not have"
             yield ReleaseFault("value", words, case.sensitive, first[key])
             continue
-        wrong = case.coverage.culprit(at, value, case.people, counts[value])
+        few[at, case.coverage.culprit(at, value, case.people, counts[value])] += many
+    for (at, wrong), many in few.items():
+        key = classes[at][0]
         label = "" if wrong is None else f' "{key[wrong][:60].replace(NULL, "NULL")}"'
-        words = f"{many} rows of a class match no original row that its label{label} covers"
+        rows = "1 row of a class matches" if many == 1 else f"{many} rows of a class match"
+        words = f"{rows} no original row that its label{label} covers"
         yield ReleaseFault("coverage", words, None if wrong is None else case.columns[wrong], first[key])
     if len(short) > _SHOWN:
         yield ReleaseFault("coverage", f"{len(short) - _SHOWN} more classes match too few original rows")
@@ -340,14 +360,18 @@ def _check_order(case: ReleaseCase) -> None:
         raise InputError(f'the order of sensitive values lacks "{lacking[0][:60]}"')
 
 
-def _report(case: ReleaseCase, faults: tuple[ReleaseFault, ...], together: FoundTogether) -> ReleaseReport:
+def _report(
+    case: ReleaseCase, faults: tuple[ReleaseFault, ...], together: FoundTogether, world: _Population | None
+) -> ReleaseReport:
     classes = case.classes.values()
     sizes = [one.total() for one in classes]
     many, everybody, known = len(case.published.rows), case.total.total(), case.sensitive is not None
     unread = bool(case.coverage.unread)  # labels that are not read cover too much
     least, fitting = min(sizes), count_covered(len(sizes), case.people, case.coverage.masks)
     dummies = sum(missing for _, _, missing in case.coverage.short)
-    if dummies <= case.claims.dummies:  # nobody who looks for a person can tell them from people
+    if world is not None:  # the journalist looks for somebody of the population
+        fitting = world.covered
+    elif dummies <= case.claims.dummies:  # nobody who looks for a person can tell them from people
         for at, _, missing in case.coverage.short:
             fitting[at] += missing
     return ReleaseReport(

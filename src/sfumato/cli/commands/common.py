@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import inspect
+import re
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from typer.core import TyperGroup
+from typer.core import TyperCommand, TyperGroup
 
 HELP = {"help_option_names": ["-h", "--help"]}
 HERE = Path("sfumato.toml")
@@ -33,6 +34,25 @@ class PlainGroup(TyperGroup):
                 _set(argument, "display_type_rich", "")
                 _set(argument, "_usage_display_name", usage + ("..." if argument.nargs != 1 else ""))
         return command
+
+
+class PositionCommand(TyperCommand):
+    """A command with a position as an argument: one in the south begins with "-", and is not an option for that."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """A blank before such a position while arguments are told from options."""
+        rest = super().parse_args(ctx, [f" {text}" if _SOUTHERN.match(text) else text for text in args])
+        ctx.params = {name: _bare(value) for name, value in ctx.params.items()}
+        return rest
+
+
+_SOUTHERN = re.compile(r"-[0-9.]+\s*,")
+
+
+def _bare(value: Any) -> Any:
+    if isinstance(value, list | tuple):
+        return type(value)(map(_bare, value))
+    return value.removeprefix(" ") if isinstance(value, str) and _SOUTHERN.match(value[1:]) else value
 
 
 def _set(argument: Any, method: str, text: str) -> None:

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from sfumato.cli.commands.common import Json, group, help_of
+from sfumato.cli.commands.common import Json, PositionCommand, group, help_of
 
 geo = group(
     "geo",
@@ -40,6 +40,7 @@ Lon = Annotated[str | None, typer.Option("--lon", metavar="COLUMN", help="The co
 
 @geo.command(
     "obfuscate",
+    cls=PositionCommand,
     help=help_of(
         "Replace positions by noisy reports.\n\n"
         "IN is a .csv, .geojson, .gpx or .parquet file, or a position LAT,LON. Other columns are dropped unless they "
@@ -122,6 +123,7 @@ def _budget(
 
 @geo.command(
     "place",
+    cls=PositionCommand,
     help=help_of(
         "Save a place and print its report.\n\n"
         "With --level and --radius noise is drawn once and kept, and the place itself is not stored: fresh noise each "

@@ -48,11 +48,15 @@ def compare(gate: Gateway, words: dict[str, Any]) -> dict[str, Any]:
         found = list(compare_ks(_request(gate, words), KS, _told))
     lines = [
         ("information loss", [(float(k), float(one.loss)) for k, one in found]),
-        ("worst row's risk", [(float(k), float(one.measures.prosecutor)) for k, one in found]),
-        ("mean risk", [(float(k), float(one.measures.marketer)) for k, one in found]),
+        ("prosecutor's risk", [(float(k), float(one.measures.prosecutor)) for k, one in found]),
+        ("marketer's risk", [(float(k), float(one.measures.marketer)) for k, one in found]),
         ("unique rows", [(float(k), float(one.measures.uniques)) for k, one in found]),
     ]
-    svg = curves(lines, title="Loss and risk by k", axis="k", measure="part", bare=True) if len(found) > 1 else None
+    svg = (
+        curves(lines, title="Loss and risk by k", axis="k", measure="loss, risk, part of rows", bare=True)
+        if len(found) > 1
+        else None
+    )
     return {"releases": [{**one.to_dict(), "k": k, "reached": one.k} for k, one in found], "picture": svg}
 
 
