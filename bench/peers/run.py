@@ -94,7 +94,9 @@ def main() -> None:
     far = below if getattr(peer, "BELOW", False) else float  # looking takes time itself
     data = Data(folder=folder, **json.loads((folder / "facts.json").read_text(encoding="utf-8")))
     for key, ask in peer.offers(data).items():
-        cpu, answers, error = [], [], None
+        cpu: list[float] = []
+        answers: list[Any] = []
+        error = None
         end = time.monotonic() + seconds
         try:
             ask()  # the first one is not counted: imports, caches

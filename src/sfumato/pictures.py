@@ -227,8 +227,8 @@ def grouped_bars(groups: Sequence[BarGroup], columns: Sequence[str], *, title: s
     left = min(12 + 6.6 * names + 10, _WIDTH - 90 * len(columns))
     slot = (_WIDTH - 8 - left) / len(columns)
     parts, y = [], 66.0
-    for j, head in enumerate(columns):
-        parts.append(_text(round(left + j * slot, 2), 50, _fit(head, slot), "quiet"))
+    for j, column in enumerate(columns):
+        parts.append(_text(round(left + j * slot, 2), 50, _fit(column, slot), "quiet"))
     for group in groups:
         parts.append(_text(12, y + 12, _fit(group.heading, _WIDTH - 24), "heading"))
         y += 20

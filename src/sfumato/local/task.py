@@ -238,7 +238,7 @@ def _number(value: Any, row: int) -> float:
     try:
         if isinstance(value, str):
             return number(value)
-        if isinstance(value, Real | Decimal) and not isinstance(value, bool):
+        if not isinstance(value, bool) and isinstance(value, Real | Decimal):
             return float(value)
     except (ValueError, OverflowError):
         pass
