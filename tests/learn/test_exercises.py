@@ -16,6 +16,8 @@ from sfumato.learn.holdout import study
 BY_HAND = {
     "coins": lambda: math.log(3),
     "belief": lambda: (0.1 * 0.75) / (0.1 * 0.75 + 0.9 * 0.25),
+    "estimator": lambda: 0.3,
+    "variance": lambda: 4 / 1000**2 * 1000 * (3 / 4) * (1 / 4),  # 4/n² times the variance of n coins
     "sum": lambda: 120,
     "average": lambda: 120 / 100,
     "forty": lambda: 40 * 0.1,

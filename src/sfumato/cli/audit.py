@@ -19,7 +19,7 @@ from sfumato.errors import InputError
 from sfumato.server.terminal_output import console, print_json, progress
 from sfumato.types import as_written, positive, show
 
-MECHANISM = "mechanism:"
+MECHANISM, TASK = "mechanism:", "task:"
 
 
 def run(
@@ -62,6 +62,13 @@ def _subject(what: str, epsilon: Fraction, delta: Fraction, adjacent: str | None
         if adjacent is not None:
             raise InputError("a mechanism defines its own neighbours", hint="Leave --adjacent out.")
         return of_mechanism(what.removeprefix(MECHANISM), epsilon, delta)
+    if what.startswith(TASK):
+        from sfumato.cli.local_files import load_task
+        from sfumato.local.audited import of_task
+
+        if adjacent is not None:
+            raise InputError("all inputs of a task are neighbours", hint="Leave --adjacent out.")
+        return of_task(load_task(Path(what.removeprefix(TASK))))
     return of_function(_load(what), adjacent, what)
 
 
@@ -69,7 +76,7 @@ def _load(what: str) -> Callable[..., Any]:
     """MODULE:FUNCTION, the module by its name or by its file."""
     place, colon, name = what.rpartition(":")
     if not colon or not place or not name:
-        raise InputError(f'"{what}" names no function', hint="Write MODULE:FUNCTION or mechanism:NAME.")
+        raise InputError(f'"{what}" names no function', hint="Write MODULE:FUNCTION, mechanism:NAME or task:FILE.")
     try:
         module = _module(place)
     except ImportError as error:

@@ -17,6 +17,8 @@ from sfumato.accounting import advanced, group, sequential
 from sfumato.attacks.promise import chance_to_read, most_right
 from sfumato.design.distance import skewed_distance
 from sfumato.errors import InputError
+from sfumato.local.estimates import share_variance
+from sfumato.local.kary import Warner
 from sfumato.mechanisms import Channel, Geometric
 from sfumato.types import Loss
 
@@ -50,6 +52,17 @@ def _epsilon_of_coins() -> float:
 
 def _belief_after_yes() -> float:
     return float(design.posterior({"ill": "1/10", "well": "9/10"}, _coin(), "yes")["ill"])
+
+
+def _expected_estimate() -> float:
+    """Of 2n'/n - 1/2, where n' of n people say yes and three in ten are ill."""
+    ill, coins = Fraction(3, 10), Warner(2, 192, 8)
+    yes = ill * coins.p + (1 - ill) * coins.q
+    return float(2 * yes - Fraction(1, 2))
+
+
+def _variance_of_estimate() -> float:
+    return float(share_variance(Warner(2, 192, 8).worth, 0.3, 1000, "fixed"))
 
 
 def _largest_step() -> float:
@@ -105,6 +118,19 @@ _TABLE: Iterable[Exercise] = (
         "One in ten is ill. With these two coins, somebody answers yes. How likely is it that this person is ill?",
         _belief_after_yes,
         'sfumato design posterior --table "3/4,1/4;1/4,3/4" --prior 1/10,9/10',
+    ),
+    Exercise(
+        "estimator",
+        "A thousand people toss these two coins, 300 of them are ill, and n' say yes. What is the expectation of "
+        "2n'/1000 - 1/2?",
+        _expected_estimate,
+        'sfumato local plan --mechanism warner --domain 2 --users 1000 --epsilon "ln 3"',
+    ),
+    Exercise(
+        "variance",
+        "What is the variance of that estimator, if the same thousand people toss again and again?",
+        _variance_of_estimate,
+        'sfumato local plan --mechanism warner --domain 2 --users 1000 --epsilon "ln 3"',
     ),
     Exercise(
         "sum",

@@ -60,14 +60,16 @@ def _verify(
     "audit",
     help=help_of(
         "Test a privacy claim by running it many times.\n\n"
-        "WHAT is MODULE:FUNCTION (a module's name, or a .py file), or mechanism:NAME; or --target audits a whole "
-        "gateway with planted people, on a ledger of its own. Exit code 1 if the claim is refuted; if not, no "
-        "violation was found, which proves nothing.",
+        "WHAT is MODULE:FUNCTION (a module's name, or a .py file), mechanism:NAME or task:FILE (a task of local privacy); "
+        "or --target audits a whole gateway with planted people, on a ledger of its own. Exit code 1 if the claim is "
+        "refuted; if not, no violation was found, which proves nothing.",
         "sfumato audit mechanism:Geometric --claim 1 --samples 20000",
     ),
 )
 def _audit(
-    what: Annotated[str | None, typer.Argument(metavar="WHAT", help="MODULE:FUNCTION or mechanism:NAME.")] = None,
+    what: Annotated[
+        str | None, typer.Argument(metavar="WHAT", help="MODULE:FUNCTION, mechanism:NAME or task:FILE.")
+    ] = None,
     *,
     claim: Annotated[str, typer.Option("--claim", metavar="E[,D]", help="The claimed epsilon and, optionally, delta.")],
     target: Annotated[Path | None, typer.Option("--target", metavar="POLICY", help="Audit this gateway.")] = None,

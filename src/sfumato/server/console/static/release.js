@@ -48,7 +48,7 @@ async function busy(button, text, work) {
   }
 }
 
-const HEADS = ["k", "loss", "gap", "suppressed", "classes", "average", "worst risk", "mean risk", "unique rows", ""];
+const HEADS = ["k", "loss", "gap", "suppressed", "classes", "average", "prosecutor", "marketer", "unique rows", ""];
 
 function rowOf(one, words) {
   const measures = one.measures;
