@@ -60,7 +60,7 @@ def _verify(
     "audit",
     help=help_of(
         "Test a privacy claim by running it many times.\n\n"
-        "WHAT is MODULE:FUNCTION (a module's name, or a .py file), mechanism:NAME or task:FILE (a task of local privacy); "
+        "WHAT is MODULE:FUNCTION (a module's name, or a .py file), mechanism:NAME or task:FILE (of local privacy); "
         "or --target audits a whole gateway with planted people, on a ledger of its own. Exit code 1 if the claim is "
         "refuted; if not, no violation was found, which proves nothing.",
         "sfumato audit mechanism:Geometric --claim 1 --samples 20000",
