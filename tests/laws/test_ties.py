@@ -103,8 +103,29 @@ BEHIND = {
     "small cell of a large one, row_number": ONE.format(f"SELECT q.u, geo_cell(q.h, 100) AS c FROM {CELLS} QUALIFY ROW_NUMBER() OVER (PARTITION BY q.u ORDER BY q.h) = 1", "c < '48.853'"),
 }  # fmt: skip
 """Functions that see what is behind the name of an expression, and tell apart what is one value of it."""
+HIDDEN = "(SELECT u, j FROM w) AS q"
+ADMITTED = {
+    f"{aggregate} of {name}": f"SELECT {aggregate.format('x')} FROM (SELECT u, {window} AS x FROM {HIDDEN}) AS z"
+    for aggregate in ("SUM({})", "AVG({})", "COUNT({})", "COUNT(*)", "MAX({})", "STDDEV({})", "COUNT(DISTINCT {})", "MEDIAN({})")
+    for name, window in (
+        ("lag", "LAG(j) OVER (PARTITION BY u ORDER BY j)"),
+        ("lag with a frame", "LAG(j) OVER (PARTITION BY u ORDER BY j RANGE UNBOUNDED PRECEDING)"),
+        ("first_value", "FIRST_VALUE(j) OVER (PARTITION BY u ORDER BY j)"),
+        ("a frame of rows", "SUM(j) OVER (PARTITION BY u ORDER BY j ROWS UNBOUNDED PRECEDING)"),
+        ("the latest row", "CASE WHEN ROW_NUMBER() OVER (PARTITION BY u ORDER BY j DESC) = 1 THEN j END"),
+    )
+} | {
+    "first of a range beside row_number": ONE.format(f"SELECT u, FIRST_VALUE(j) OVER (PARTITION BY u ORDER BY j RANGE BETWEEN CURRENT ROW AND UNBOUNDED FOLLOWING) AS a, ROW_NUMBER() OVER (PARTITION BY u ORDER BY j DESC) AS b FROM {HIDDEN}", "b = 1 AND a = 1"),
+    "last of groups beside a frame of rows": ONE.format(f"SELECT u, LAST_VALUE(j) OVER (PARTITION BY u ORDER BY j GROUPS CURRENT ROW) AS a, COUNT(*) OVER (PARTITION BY u ORDER BY j DESC ROWS UNBOUNDED PRECEDING) AS b FROM {HIDDEN}", "b = 1 AND a = 1"),
+    "row_number with a range beside another": ONE.format(f"SELECT u, ROW_NUMBER() OVER (PARTITION BY u ORDER BY j RANGE UNBOUNDED PRECEDING) AS a, ROW_NUMBER() OVER (PARTITION BY u ORDER BY j DESC) AS b FROM {HIDDEN}", "b = 1 AND a = 1"),
+    "windows over a union": "SELECT SUM(x) FROM (SELECT u, LAG(j) OVER (PARTITION BY u ORDER BY j) AS x FROM (SELECT u, j FROM w UNION ALL SELECT u, j FROM x) AS q) AS z",
+    "a union of windows": f"SELECT SUM(x) FROM (SELECT u, LAG(j) OVER (PARTITION BY u ORDER BY j) AS x FROM {HIDDEN} UNION ALL SELECT u, j FROM v) AS z",
+    "an expression over distinct on": f"SELECT SUM(ABS(j)) FROM (SELECT DISTINCT ON (u) u, j FROM {HIDDEN} ORDER BY u, j DESC) AS z",
+}  # fmt: skip
+"""Common questions over sub-queries that hide columns, which decide no tie and are not read."""
 QUERIES = {
     **BEHIND,
+    **ADMITTED,
     "another partition": PAIRED.format("COUNT(*)", "ROW_NUMBER() OVER (PARTITION BY u, s ORDER BY j)", "a = 1 AND b = 1"),
     "another order": PAIRED.format("COUNT(*)", "ROW_NUMBER() OVER (PARTITION BY u ORDER BY s, j DESC)", "a = 1 AND b = 1"),
     "a product of two": PAIRED.format("SUM(a * b)", "ROW_NUMBER() OVER (PARTITION BY u, s ORDER BY j)", "a > 0"),
@@ -184,8 +205,8 @@ def numbers(databases: list[Here], text: str, how: Any = None) -> tuple[Any, lis
 def moved(databases: list[Here], text: str, how: Any = None) -> tuple[bool, Fraction]:
     """Whether the order of rows matters, and the most that one person changes, in shares of what is claimed."""
     cut, (as_they_are, turned, *without) = numbers(databases, text, how)
-    losses = [loss(cut, combined([as_they_are, one], [1, -1])) / claimed(cut) for one in without]
-    return as_they_are != turned, max(losses)
+    losses, most = [loss(cut, combined([as_they_are, one], [1, -1])) for one in without], claimed(cut)
+    return as_they_are != turned, max(losses) / most if most else Fraction(any(losses)) * 2  # a choice has no noise
 
 
 def is_moved(found: tuple[bool, Fraction]) -> bool:

@@ -169,7 +169,7 @@ SELECTED: dict[str, str] = {
     "the least of what passes": f"SELECT g, MIN(n) FILTER (WHERE n < 155 OR c = 'c') FROM ({C}) AS q GROUP BY g",
     "CASE without ELSE": f"SELECT g, SUM(CASE WHEN n > 60 THEN n END) FROM ({C}) AS q GROUP BY g",
     "HAVING below a total": "SELECT g, SUM(n) FROM (SELECT g, c, COUNT(*) AS n FROM t GROUP BY g, c HAVING COUNT(*) > 60) AS q GROUP BY g",
-    "a share of what passes": f"SELECT g, SUM(n) FILTER (WHERE n > 60) * 1.0 / SUM(n) FROM ({C}) AS q GROUP BY g",
+    "a share of what passes": f"SELECT g, SUM(n) FILTER (WHERE n > 60 AND c <> 'b') * 1.0 / SUM(n) FROM ({C}) AS q GROUP BY g",
 }  # fmt: skip
 """Noise decides which rows are added up or counted; each row has 150 people."""
 KINDS |= SELECTED

@@ -28,7 +28,9 @@ from sfumato.errors import PlanError
 _ALIKE = ("rank", "dense_rank", "percent_rank", "cume_dist", "count", "sum", "avg", "min", "max")
 """Window functions that give rows which tie in the order one value, unless their frame counts rows."""
 _ENDS = ("first_value", "last_value")
-"""The same of functions that take a value from one of the rows, if these are alike."""
+"""Functions that take their value from one of the rows that tie, if the frame does not count rows: the same one from
+each of them, where its columns are among those that the rows are sorted by.
+"""
 
 
 def check_row_order(release: Release) -> None:
@@ -54,12 +56,13 @@ def _check(relation: Relation, read: frozenset[str]) -> None:
     if not relation.private:
         return
     if isinstance(relation, Windowed):
-        for _, over in relation.windows:
-            read |= _columns((*over.args, *over.partition, *(item.node for item in over.order)))
-        _check_windows([over for _, over in relation.windows], relation.below, read)
+        windows = [over for name, over in relation.windows if name in read]
+        for over in windows:
+            read |= _columns((*over.args, *_sorted_by(over)))
+        _check_windows(windows, relation.below, read)
     if isinstance(relation, UnionAll):
         for part, nodes in relation.parts:
-            _check(part, _columns(nodes))
+            _check(part, _columns(node for name, node in zip(relation.columns, nodes, strict=True) if name in read))
         return
     read = _read_below(relation, read)
     for part in below(relation):
@@ -69,7 +72,7 @@ def _check(relation: Relation, read: frozenset[str]) -> None:
 def _read_below(relation: Relation, read: frozenset[str]) -> frozenset[str]:
     """What is read of the relations right below, by the relation itself and, through it, above it."""
     if isinstance(relation, Projection):
-        return _columns(node for _, node in relation.items)
+        return _columns(node for name, node in relation.items if name in read)
     if isinstance(relation, Grouped):
         return _columns(node for _, node in (*relation.keys, *relation.aggregates))
     if isinstance(relation, Distinct):
@@ -81,6 +84,10 @@ def _read_below(relation: Relation, read: frozenset[str]) -> frozenset[str]:
     return read | _columns((relation.on, relation.operand, relation.value)) if isinstance(relation, MarkJoin) else read
 
 
+def _sorted_by(over: Over) -> tuple[Node, ...]:
+    return (*over.partition, *(item.node for item in over.order))
+
+
 def _check_windows(windows: list[Over], rows: Relation, read: frozenset[str]) -> None:
     """Rows that a window does not tell apart are alike; windows that tell alike rows apart agree which is first."""
     numbers, sorts = _numbers(rows), set()
@@ -88,13 +95,14 @@ def _check_windows(windows: list[Over], rows: Relation, read: frozenset[str]) ->
         by_rows = over.frame.startswith("ROWS")
         if over.name in _ALIKE and not by_rows:
             continue
-        order = (*over.partition, *(item.node for item in over.order))
-        fixed = {node.name for node in order if isinstance(node, Column)}
-        numbered = bool(fixed & numbers)
-        if not numbered and (read & rows.columns.keys()) - fixed - set(rows.persons_columns):
-            raise PlanError("how rows lie decides which row of one person is first in this plan")
-        if by_rows or over.name not in _ENDS:
-            sorts.add(() if numbered else (over.partition, over.order))
+        fixed = {node.name for node in _sorted_by(over) if isinstance(node, Column)}
+        ends = over.name in _ENDS and not by_rows
+        if not fixed & numbers:
+            decided = fixed | set(rows.persons_columns)
+            if ((_columns(over.args) if ends else read) & rows.columns.keys()) - decided:
+                raise PlanError("how rows lie decides which row of one person is first in this plan")
+        if not ends:
+            sorts.add(() if fixed & numbers else (over.partition, over.order))
     if len(sorts) > 1:
         raise PlanError("how rows lie decides which row of one person is first in this plan, once for each window")
 

@@ -299,6 +299,7 @@ class Clauses:
         """
         if not relation.private:
             return relation, windows
+        windows = [replace(over, frame="") if over.name in persons.FRAMELESS else over for over in windows]
         parts = [self._of_one_person(over, relation) for over in windows]
         seen = self._seen_of_rows(relation)
         sensitive = [over.name in persons.ORDERED or over.frame.startswith("ROWS") for over in windows]

@@ -73,6 +73,8 @@ def _fraction(node: Node, position: int) -> str:
 TIE_FREE = ("rank", "dense_rank", "count", "sum", "avg", "min", "max")
 ORDERED = ("row_number", "lag", "lead", "first_value", "last_value")
 """Functions that tell ties apart: only where rows that tie are alike in every column."""
+FRAMELESS = ("row_number", "lag", "lead")
+"""Those that do not look at their frame."""
 
 
 def window_facts(name: str, args: tuple[Node, ...], rows: int, position: int) -> Facts:
