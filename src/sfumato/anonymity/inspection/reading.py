@@ -51,7 +51,7 @@ class PublishedTable:
     @cached_property
     def mixed(self) -> frozenset[str]:
         """Columns with NULL and empty texts, which are two different cells."""
-        return frozenset(name for i, name in enumerate(self.columns) if any(row[i] == NULL for row in self.rows))
+        return frozenset(name for i, name in enumerate(self.columns) if NULL in map(itemgetter(i), self.rows))
 
     def merged(self, apart: frozenset[str]) -> PublishedTable:
         """The table with empty texts for NULL, but in some columns."""
@@ -206,5 +206,9 @@ def _of_engine(engine: duckdb.DuckDBPyConnection, name: str, source: str) -> Pub
 
 def _filled(rows: Sequence[tuple[str | None, ...]], many: int) -> list[tuple[str, ...]]:
     """Rows with texts for NULL: an empty one, except in columns that have empty texts too."""
-    fill = [NULL if any(row[i] == "" for row in rows) else "" for i in range(many)]
-    return [tuple(fill[i] if cell is None else cell for i, cell in enumerate(row)) for row in rows]
+    fill = [NULL if "" in map(itemgetter(i), rows) else "" for i in range(many)]
+    return [_without_null(row, fill) if None in row else row for row in rows]  # type: ignore[misc]  # no cell is None
+
+
+def _without_null(row: tuple[str | None, ...], fill: list[str]) -> tuple[str, ...]:
+    return tuple(fill[i] if cell is None else cell for i, cell in enumerate(row))
