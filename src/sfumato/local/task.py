@@ -238,7 +238,7 @@ def _number(value: Any, row: int) -> float:
     try:
         if isinstance(value, str):
             return number(value)
-        if not isinstance(value, bool) and isinstance(value, Real | Decimal):
+        if isinstance(value, Real | Decimal) and value is not True and value is not False:
             return float(value)
     except (ValueError, OverflowError):
         pass
