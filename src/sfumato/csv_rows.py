@@ -21,7 +21,7 @@ _ROWS = 50_000
 _DELIMITERS = ",;\t|"
 _HEADER = 1 << 16
 """A quoted name that is still open after so many characters is not read on."""
-_NUMBER = re.compile(r"[ \t]*[-+]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][-+]?[0-9]+)?[ \t]*")
+_NUMBER = re.compile(r" *[-+]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][-+]?[0-9]+)? *")
 
 
 def number(text: str) -> float:

@@ -16,7 +16,7 @@ from sfumato.local.task import LocalTask, planned_task
 NUMBERS = ["5", " 5 ", "-3.5", "+2", ".5", "5.", "1e1", "1E-3", "007"]
 NO_NUMBERS = [
     "5,9", "1_0", "0x10", "nan", "inf", "-inf", "1e400", "", " ", "\u0665", "\uff11", "1 0", "1.5.1", "true", "five",
-    "1,000", "--1", "1e", "\u00bd", "5\u00a0",
+    "1,000", "--1", "1e", "\u00bd", "5\u00a0", "5\t", "5\n",
 ]  # fmt: skip
 WORDS = [
     "red",

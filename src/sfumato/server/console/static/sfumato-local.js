@@ -220,7 +220,6 @@ export async function verifyTask(text, pem) {
 	const key = await subtle().importKey("spki", der, { name: "ECDSA", namedCurve: "P-256" }, false, ["verify"]);
 	return subtle().verify({ name: "ECDSA", hash: "SHA-256" }, key, from64(raw), utf8(text.slice(first.length)));
 }
-const NUMBER = /^[ \t]*[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?[ \t]*$/; // as in Python
 function asInput(task, value) {
 	const p = task.parameters;
 	if (task.expires && new Date().toISOString().slice(0, 10) > task.expires) fail("the task has expired");
@@ -230,10 +229,10 @@ function asInput(task, value) {
 		const index = [String(value), task.other].map((one) => values.indexOf(one)).find((i) => i >= 0);
 		return index ?? fail("the value is not one of the task's values");
 	}
-	const told = typeof value === "number" || typeof value === "string" && NUMBER.test(value);
-	if (!told || !Number.isFinite(Number(value))) fail("the value is not a number");
+	/^(string|number) *[-+]?(\d+\.?\d*|\.\d+)(e[-+]?\d+)? *$/i.test(typeof value + value) && isFinite(value)
+		|| fail("the value is not a number");
 	const { low, high } = task, grid = p.grid ?? p.cells - p.window;
-	return floor(((min(max(Number(value), low), high) - low) / (high - low)) * grid + 0.5);
+	return floor(((min(max(+value, low), high) - low) / (high - low)) * grid + 0.5);
 }
 
 // RAPPOR needs `kept`: { cohort, key }, or { cohort, copy }
