@@ -212,7 +212,7 @@ export function parseTask(text) {
 	return { ...doc, parameters, takes, epsilon, lifetime, low, high, permanent, identity, unitCost };
 }
 
-// whether its first line signs the rest
+// whether line 1 signs the rest
 export async function verifyTask(text, pem) {
 	const [first, raw] = /^signature = "([^"]+)"\n/.exec(text) ?? [];
 	if (!raw) return false;
@@ -229,10 +229,9 @@ function asInput(task, value) {
 		const index = [String(value), task.other].map((one) => values.indexOf(one)).find((i) => i >= 0);
 		return index ?? fail("the value is not one of the task's values");
 	}
-	/^(string|number) *[-+]?(\d+\.?\d*|\.\d+)(e[-+]?\d+)? *$/i.test(typeof value + value) && isFinite(value)
-		|| fail("the value is not a number");
+	/^(string|number) *[-+]?(\d+\.?\d*|\.\d+)(e[-+]?\d+)? *$/i.test(typeof value + value) && isFinite(value) || fail("the value is not a number");
 	const { low, high } = task, grid = p.grid ?? p.cells - p.window;
-	return floor(((min(max(+value, low), high) - low) / (high - low)) * grid + 0.5);
+	return floor((min(max(value, low), high) - low) / (high - low) * grid + 0.5);
 }
 
 // RAPPOR needs `kept`: { cohort, key }, or { cohort, copy }
