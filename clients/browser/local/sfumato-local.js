@@ -212,7 +212,7 @@ export function parseTask(text) {
 	return { ...doc, parameters, takes, epsilon, lifetime, low, high, permanent, identity, unitCost };
 }
 
-// whether line 1 signs the rest
+// if line 1 signs the rest
 export async function verifyTask(text, pem) {
 	const [first, raw] = /^signature = "([^"]+)"\n/.exec(text) ?? [];
 	if (!raw) return false;
