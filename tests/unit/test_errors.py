@@ -12,6 +12,7 @@ STATES = {
     "SfumatoError": "XX000",
     "PlanError": "XX000",
     "QueryError": "0A000",
+    "CollectionFull": "53100",
     "InputError": "22023",
     "PolicyError": "F0000",
     "BudgetError": "53400",
