@@ -55,6 +55,7 @@ UNKNOWN = {
     "engines/spark/spelling.py": INNER,
     "ledger/postgres_schema.py": INNER,
     "server/pgwire/catalog.py": INNER,
+    "verify/advice.py": INNER,
 }
 """Modules with patterns that are known only while the program runs, and what these are matched with."""
 BUILT = {
