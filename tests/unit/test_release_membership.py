@@ -201,8 +201,8 @@ def test_a_dummy_elsewhere_does_not_stand_for_who_is_left_out(tmp_path):
     now = write(tmp_path / "now.csv", ("age", "ill"), rows)
     before = write(tmp_path / "before.csv", ("age", "ill"), people[4:])
     claims = claims_of(k=2, l=2, dummies=1)
-    assert check_release(now, raw, ("age",), "ill", claims=claims).passed
-    assert not check_release(now, raw, ("age",), "ill", earlier=[before], claims=claims).passed  # the other has b
+    assert not check_release(now, raw, ("age",), "ill", claims=claims).faults
+    assert check_release(now, raw, ("age",), "ill", earlier=[before], claims=claims).faults  # the other has b
 
 
 def test_dummies_of_this_release_excuse_nobody_of_an_earlier_one(tmp_path):
