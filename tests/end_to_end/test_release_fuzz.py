@@ -61,7 +61,7 @@ def check_answer(done, words):
 def test_options_drawn_at_random_are_answered_or_one_error(rel, call):
     rng, seen = random.Random("options"), Counter()
     before = {path: path.read_bytes() for path in rel.iterdir()}
-    for number in range(260):
+    for number in range(320):
         name = rng.choice(list(OPTIONS))
         words = {"--quasi": "age", "--sensitive": "d", "-k": "2"}
         for option in rng.sample(OPTIONS[name], rng.choice([1, 1, 2, 3])):
