@@ -9,9 +9,10 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from sfumato.anonymity import AnonymizeRequest, mondrian
+from sfumato.anonymity import AnonymizeRequest, anonymize, check_release, mondrian
 from sfumato.anonymity.classes import Ladder, Tuples
 from sfumato.anonymity.hierarchies import STAR, from_rows, keep_or_star, prefixes
+from sfumato.anonymity.inspection import claims_of
 from sfumato.anonymity.models import KAnonymity
 from sfumato.errors import QueryError
 from sfumato.interrupts import CancelScope, cancelled
@@ -173,3 +174,20 @@ def test_the_console_is_free_again_when_a_client_has_left(tmp_path, monkeypatch)
         release_calls.compare(None, {})
     monkeypatch.setattr(mondrian._Cutter, "_round", cut)
     assert release_calls.compare(None, {})["releases"]
+
+
+def test_a_set_of_many_labels_is_the_label_above_them(tmp_path):
+    """Classes of several columns span many values each: their labels have a bounded length, and still cover them."""
+    rng, home = random.Random(5), tmp_path / "h"
+    home.mkdir()
+    tree = "".join(f"w{n},{'low' if n < 200 else 'high'},*\n" for n in range(400))
+    (home / "a.csv").write_text(tree, encoding="utf-8")
+    rows = "".join(f"w{rng.randrange(400)},{rng.randrange(50)},{rng.randrange(50)}\n" for _ in range(1200))
+    data, out = tmp_path / "t.csv", tmp_path / "o.csv"
+    data.write_text("a,b,c\n" + rows, encoding="utf-8")
+    quasi = ("a", "b", "c")
+    anonymize(AnonymizeRequest(str(data), quasi, k=5, method="mondrian", hierarchies=home), str(out))
+    labels = [line.split(",")[0] for line in out.read_text(encoding="utf-8").splitlines()[1:]]
+    assert max(label.count("|") for label in labels) < 100
+    assert {"low", "high", "*"} & set(labels)
+    assert check_release(out, data, quasi, None, hierarchies=home, claims=claims_of(k=5)).passed

@@ -33,6 +33,8 @@ _PLAIN_NUMBER = re.compile(r"[-+]?\d{1,18}(\.\d{1,18})?")
 _PLAIN_DATE = re.compile(r"\d{4}-\d{2}-\d{2}")
 _LISTED = 12
 """A set of more values without a hierarchy is shown as `*`."""
+_PARTS = 100
+"""A set of more labels of a hierarchy is shown as the label above all of them."""
 Places = npt.NDArray[np.signedinteger[Any]]
 _TAKEN = np.int64(1 << 40)
 """Farther from the median than any cut."""
@@ -290,6 +292,8 @@ class _Line:
             plain = len(leaves) <= _LISTED and all(_is_plain(leaf) and STAR not in leaf for leaf in leaves)
             return _joined(leaves, axis) if plain else STAR, Fraction(1)
         parts = self.cover(first, end)
+        if len(parts) > _PARTS:
+            parts = [self.above(first, end)]
         label = _joined([label for _, label in parts], axis) if len(parts) > 1 else parts[0][1]
         if label == STAR or (len(parts) > 1 and not all(_is_plain(label) for _, label in parts)):
             return STAR, Fraction(1) if hierarchy.domain > 1 else Fraction(0)
@@ -303,7 +307,7 @@ class _Line:
         """Labels that together stand for these values, as high up as no value outside of them is met in the data."""
         parts: dict[tuple[int, str], None] = {}
         at = first
-        while at < end:
+        while at < end and len(parts) <= _PARTS:
             row, level = self.axis.rows[self.order[at]], 0
             for higher in range(len(row) - 1, 0, -1):
                 start, last, _ = self.spans[higher][row[higher]]
@@ -314,6 +318,15 @@ class _Line:
             parts[level, row[level]] = None
             at = last + 1 if last - start + 1 == many else at + 1  # its values may have others between them
         return list(parts)
+
+    def above(self, first: int, end: int) -> tuple[int, str]:
+        """The lowest label that stands for all of these values."""
+        row = self.axis.rows[self.order[first]]
+        for level, label in enumerate(row):
+            start, last, many = self.spans[level][label]
+            if start <= first and end <= last + 1 and last - start + 1 == many:
+                return level, label
+        return len(row) - 1, row[-1]
 
 
 def _labelled(axis: Axis, hierarchy: Hierarchy, places: Places, starts: Ints) -> tuple[Ints, list[str], list[Fraction]]:

@@ -249,6 +249,11 @@ def _check_dummies(request: AnonymizeRequest) -> None:
         raise InputError(
             "dummies cannot have kept columns", hint="A row that stands for nobody would repeat somebody's values."
         )
+    if request.method == "mondrian":
+        raise InputError(
+            "dummies have no effect on local recoding: its classes are large enough, or there is none",
+            hint="Use --method lattice, or leave --dummies out.",
+        )
     if not as_written(request.suppress, "suppress"):
         raise InputError(
             "dummies without suppression have no effect: they fill classes that would be suppressed",

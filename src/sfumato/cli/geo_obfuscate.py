@@ -170,7 +170,7 @@ def _one(source: str, made: LocationMechanism, of: TraceOptions, *, as_json: boo
         of.trace(made).check_first()
         made.frame.coordinates(np.array([float(lat)]), np.array([float(lon)]), None, refuse=False)
         with ExitStack() as stack:
-            step = _opened(stack, of, made).report("", lat, lon)
+            (step,) = _opened(stack, of, made).report_many([""], [float(lat)], [float(lon)])  # all its charges, or none
         if step.kind == HELD:
             raise BudgetError(
                 "the location budget does not allow another report",

@@ -98,12 +98,13 @@ def _is_catalog(tree: exp.Query, known: CatalogNames) -> bool:
     """Whether every relation is the catalog's; a question without relations is, if it only computes."""
     if any(isinstance(node, _WRITES) for node in tree.walk()) or tree.find(exp.Into, exp.Lock):
         return False
+    named = ctes(tree)
     for table in tree.find_all(exp.Table):
         name, schema = table.name.lower(), table.db.lower()
         if isinstance(table.this, exp.Func):
             if called(table.this) not in _TABLE_FUNCTIONS:
                 return False
-        elif not schema and name in ctes(tree):
+        elif not schema and name in named:
             continue
         elif name not in known.relations.get(schema or CATALOG, ()):
             return False

@@ -13,6 +13,7 @@ from typing import Any
 from sqlglot import errors as sqlglot_errors
 from sqlglot import exp
 
+from sfumato.interrupts import step
 from sfumato.sql.bind.column_titles import called
 from sfumato.sql.catalog.translation import CATALOG
 from sfumato.sql.read.bounded_parser import trees
@@ -31,6 +32,8 @@ _NAMES = (
 )  # fmt: skip
 """Functions whose values are names."""
 _DEEPEST = 30
+_WIDEST = 1_664
+"""Columns of a query, in PostgreSQL; names that stand for each other would double them at each step."""
 
 
 def text_types(text: str, relations: Relations) -> tuple[str | None, ...]:
@@ -63,10 +66,13 @@ def _shown(tree: Any, known: Mapping[str, Columns], relations: Relations, depth:
     sources = _sources(tree, known, relations, depth)
     found: list[tuple[str, str | None]] = []
     for item in tree.expressions:
+        step()
+        if len(found) > _WIDEST:
+            return None
         if isinstance(item, exp.Star) or (isinstance(item, exp.Column) and isinstance(item.this, exp.Star)):
             owner = item.table.lower() if isinstance(item, exp.Column) else None
             taken = [columns for name, columns in sources.items() if owner in (None, name)]
-            if None in taken or not taken:
+            if None in taken or not taken or sum(len(columns or ()) for columns in taken) > _WIDEST:
                 return None
             found += [column for columns in taken for column in columns or ()]
         else:
