@@ -11,6 +11,7 @@ from sfumato.errors import InputError
 from sfumato.local.numbers import DuchiBit
 from sfumato.local.task import planned_task, read_task
 from tests.end_to_end.test_local_answers import NO_NUMBERS, NUMBERS
+from tests.needed import missing
 
 CLIENT = Path(__file__).parents[2] / "clients" / "browser" / "local" / "sfumato-local.js"
 OTHERS = [True, False, None, [], [5], {}, [[]], 5, -3.5, 1e308, 0]
@@ -32,7 +33,7 @@ def takes(task, value):
 
 def test_numbers_in_browsers_are_those_of_python(tmp_path):
     if shutil.which("node") is None:
-        pytest.skip("needs Node.js")
+        missing("there is no Node.js")
     text = planned_task("t", DuchiBit.planned(2), low=-5, high=10).to_toml()
     values = [*NUMBERS, *NO_NUMBERS, *OTHERS]
     parts = {"CLIENT": CLIENT.as_uri(), "TASK": text, "VALUES": values}
